@@ -15,7 +15,7 @@
 #define DEFAULT_SUMMARY_STEPS 100
 #define DEFAULT_COUNT_STEPS   100
 #define DEFAULT_MAX_WAIT_US   (7200 * MUSTER_SECOND)
-#define DEFAULT_BARRIER_US    (60 * MUSTER_SECOND)
+#define FINISH_BARRIER_US     (60 * MUSTER_SECOND)
 /* How long a chief that finds a model waits for running steps to end. */
 #define SETTLE_US (5 * MUSTER_SECOND)
 
@@ -110,7 +110,6 @@ add_checkpoint_hook (Assembly *self, GError **error)
                                           .n_listeners = o->n_saver_listeners,
                                           .observer = o->saver_observer,
                                           .writer = self->writer,
-                                          .most_failures_in_a_row = o->most_failed_saves,
                                           .preemption = o->preemption,
                                           .clock = o->clock};
 
@@ -153,10 +152,9 @@ add_chiefs_hooks (Assembly *self, GError **error)
                                                  self->writer, o->clock, error)))
     return FALSE;
 
-  if (o->finish_quiet_us > 0) {
-    gint64 timeout_us = o->finish_timeout_us ? o->finish_timeout_us : DEFAULT_BARRIER_US;
-    (void)add (self, muster_finish_barrier_hook_new (o->finish_quiet_us, timeout_us, o->clock));
-  }
+  if (o->finish_quiet_us > 0)
+    (void)add (self,
+               muster_finish_barrier_hook_new (o->finish_quiet_us, FINISH_BARRIER_US, o->clock));
   return add_checkpoint_hook (self, error);
 }
 

@@ -52,8 +52,7 @@ G_BEGIN_DECLS
  * @recovery_wait_us: maximum interval between a waiter's polls; 0: 30 s (DMON.2)
  * @timeout_us: of a chief, for each time it prepares; 0: %MUSTER_WAIT_FOREVER
  * @finish_quiet_us: whether a chief waits at the end for workers that still train: see
- *   muster_finish_barrier_hook_new (). 0: no
- * @finish_timeout_us: at most this long; 0: 60 s
+ *   muster_finish_barrier_hook_new (), for 60 s at most. 0: no
  * @recovery: (nullable): as in [struct@MonitoredSessionOptions]
  * @config: (nullable): a serialised `ConfigProto`
  * @model: (nullable): the model's name in announcements
@@ -63,7 +62,6 @@ G_BEGIN_DECLS
  * @will_run: (nullable) (array zero-terminated=1): the ops and tensors that steps will run, as in
  *   [struct@SessionManagerOptions]; queue runners, summaries and saves are added
  * @will_feed: (nullable) (array zero-terminated=1): the tensors that steps are fed with
- * @most_failed_saves: consecutive failed saves that fail the run; 0: no limit
  * @position_quiesce_us: with positions: quiesce_us of MusterPositionGuard
  * @n_tasks: of a model with a SyncReplicasOptimizer: the number of tasks, if @master is theirs
  * alone; more than one: a chief that restores a checkpoint, or overwrites the model, resets it. 0:
@@ -110,7 +108,6 @@ typedef struct {
   gint64 recovery_wait_us;
   gint64 timeout_us;
   gint64 finish_quiet_us;
-  gint64 finish_timeout_us;
   const MusterRetryPolicy *recovery;
   GBytes *config;
   const char *model;
@@ -119,7 +116,6 @@ typedef struct {
   const char *chief;
   const char *const *will_run;
   const char *const *will_feed;
-  guint most_failed_saves;
   gint64 position_quiesce_us;
   guint n_tasks;
   MusterPreemption *preemption;
