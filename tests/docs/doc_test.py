@@ -212,7 +212,8 @@ class Shell:
         self.process.stdout.close()
 
 
-SLOW = ("training  step N",)  # printed every ten seconds
+# Printed every ten seconds, or of what takes two.
+SLOW = ("training  step N", "preparing digits at TARGET (for T)", "preparing digits at TARGET: up, but CreateSession has had no answer")
 
 TIME = r"(?:\d+h\d\dm|\d+m\d\ds|[\d.,]+ (?:s|ms|µs))"
 PHASES = r" \((?:(?:connect|create|claim|rest|reset|devices|restore|init|local init|waiting|ready) T(?:, )?)+\)"
