@@ -6,6 +6,7 @@
 #include "graph/graph_nodes.h"
 #include "graph/graph_walk.h"
 #include "train/hooks/hooks_private.h"
+#include "train/position/batches_private.h"
 
 /* An array's rows don't go into a single value. */
 static gboolean
@@ -56,8 +57,10 @@ muster_train_check_feeds (const MusterTraining *training, GError **error)
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
     marked[i] = marked[i] == TRUE;
   g_autofree char *options = muster_feed_options (graph, marked);
-  return options == NULL || muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                                         "training needs values for placeholders; add %s "
-                                         "(`muster inspect` describes the graph)",
-                                         options);
+  if (options != NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "training needs values for placeholders; add %s "
+                        "(`muster inspect` describes the graph)",
+                        options);
+  return muster_batches_check_feeds (training->batches, training->n_feeds, error);
 }

@@ -501,11 +501,21 @@ class Data(case.TestCase):
         self.assertEqual(case.values(batches.array(1)), [0.5])
         self.assertIsNone(batches.array(2))
         self.assertEqual(Muster.Batches.new([Muster.Tensor.new_float(1)], 0, 0).per_epoch(), 0)
+        batches.seek(0)
         batches.add_constant(case.tensor("f", [0.5, 0.25, 1]))
         self.assertEqual([[0.5, 0.25, 1]] * 2, [case.values(batches.next_list()[2]) for _ in range(2)])
         alone = Muster.Batches.new([], 0, 0)
         alone.add_constant(case.tensor("f", [1, 2]))
         self.assertEqual((0, [1, 2]), (alone.per_epoch(), case.values(alone.next_list()[0])))
+
+    def test_each_array_needs_a_tensor_to_feed(self):
+        batches = data()
+        batches.add_constant(Muster.Tensor.new_float(1))
+        job = training(until_step=1)
+        job.set_batches(batches, ["x:0", "y:0"])
+        refused = Muster.Error.INVALID_ARGUMENT, "have 3 arrays for 2 tensors"
+        self.assertFails(*refused, Muster.train, job, None, None)
+        self.assertFails(*refused, Muster.position_hook_new, Muster.PositionOptions.new(None, batches, ["x:0", "y:0"]))
 
     def test_numpy_files_are_tensors(self):
         with open(case.fixture("digits_x.npy"), "rb") as file:

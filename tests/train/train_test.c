@@ -12,6 +12,7 @@
 #include "tests/doubles/heard.h"
 #include "tests/doubles/narrow_storage.h"
 #include "tests/gtest_shim.h"
+#include "train/position/position.h"
 
 #include <math.h>
 
@@ -368,6 +369,52 @@ MUSTER_TEST (Training, names_what_is_not_fed_with_the_option_that_feeds_it)
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                       "add --feed=y:0=@FILE.npy");
   MUSTER_EXPECT_STREQ (job.told->str, "");
+}
+
+static void
+expect_other_number_refused (Job *job)
+{
+  g_autoptr (GError) training = NULL, positions = NULL;
+  const MusterPositionOptions options = {.batches = job->training.batches,
+                                         .feeds = job->training.feeds,
+                                         .n_feeds = job->training.n_feeds};
+
+  MUSTER_EXPECT_FALSE (train (job, &training));
+  MUSTER_EXPECT_NULL (muster_position_hook_new (&options, &positions));
+
+  MUSTER_EXPECT_SAYS (training, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "one tensor for each");
+  MUSTER_EXPECT_SAYS (positions, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "one tensor for each");
+}
+
+/* A batch is written into as much room as there are tensors to feed. */
+MUSTER_TEST (Training, refuses_another_number_of_arrays_than_of_tensors)
+{
+  static const char *const thrice[] = {"x:0", "y:0", "x:0"};
+  g_auto (Job) job = {0};
+  g_autoptr (MusterTensor) rate = muster_tensor_new_float (1);
+  g_autoptr (MusterBatches) none = muster_batches_new (NULL, 0, 0, 0, NULL);
+  g_autoptr (MusterBatches) made = NULL;
+  set_up (&job);
+
+  for (int i = 0; i < 40; i++)
+    muster_batches_add_constant (job.batches, rate);
+  job.training.without_positions = TRUE;
+  expect_other_number_refused (&job);
+  job.training.without_positions = FALSE;
+  expect_other_number_refused (&job);
+  job.training.batches = made = make_batches ();
+  job.training.feeds = thrice;
+  job.training.n_feeds = 3;
+  expect_other_number_refused (&job);
+  job.training.batches = NULL;
+  expect_other_number_refused (&job);
+  MUSTER_EXPECT_STREQ (job.told->str, "");
+
+  const MusterPositionOptions nothing = {.batches = none};
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_NULL (muster_position_hook_new (&nothing, &error));
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "0 arrays");
 }
 
 /* --- the job's end --- */

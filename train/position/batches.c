@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/position/batches.h"
-
 #include "base/error.h"
 #include "base/require.h"
+#include "train/position/batches_private.h"
 
 #include <string.h>
 
@@ -118,9 +117,22 @@ void
 muster_batches_add_constant (MusterBatches *self, MusterTensor *array)
 {
   g_return_if_fail (self != NULL && array != NULL);
+  g_return_if_fail (self->position == 0);
   self->arrays = g_renew (MusterTensor *, self->arrays, self->n_arrays + 1);
   self->arrays[self->n_arrays++] = muster_tensor_ref (array);
   self->n_constants++;
+}
+
+gboolean
+muster_batches_check_feeds (MusterBatches *self, gsize n_feeds, GError **error)
+{
+  const gsize n_arrays = self != NULL ? self->n_arrays : 0;
+  if (n_arrays == n_feeds && (self == NULL || n_arrays > 0))
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "the batches have %" G_GSIZE_FORMAT " arrays for %" G_GSIZE_FORMAT
+                      " tensors to feed; name one tensor for each array",
+                      n_arrays, n_feeds);
 }
 
 G_DEFINE_BOXED_TYPE (MusterBatches, muster_batches, muster_batches_ref, muster_batches_free)

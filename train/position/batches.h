@@ -34,7 +34,7 @@ MusterBatches *muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, 
 
 /**
  * muster_batches_add_constant:
- * @self: the batches, none of which was returned yet
+ * @self: the batches, at position 0
  * @array: an array of any shape; referenced
  *
  * Adds an array that is the same in each batch, whatever its shape, behind those that are there: a

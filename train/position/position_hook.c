@@ -3,11 +3,11 @@
 #include "base/error.h"
 #include "base/require.h"
 #include "master/master.h"
+#include "train/position/batches_private.h"
 #include "train/position/position_hook_private.h"
 
 #include <string.h>
 
-#define MOST_FEEDS        16
 #define DEFAULT_SETTLE_US (5 * MUSTER_SECOND)
 #define DEFAULT_HOLD_US   (60 * MUSTER_SECOND)
 #define DEFAULT_OTHERS_US (30 * 60 * MUSTER_SECOND)
@@ -131,17 +131,14 @@ feed_place (MusterPositionHook *self, const MusterPositionPlace *place, MusterRu
 static void
 feed_batch (MusterPositionHook *self, const MusterPositionPlace *place, MusterRunContext *context)
 {
-  MusterTensor *batch[MOST_FEEDS] = {NULL};
   MusterBatches *batches = self->options.batches;
 
   if (batches == NULL)
     return;
   muster_batches_seek (batches, batch_of (self, place));
-  muster_batches_next (batches, batch);
-  for (gsize i = 0; i < self->options.n_feeds; i++) {
-    muster_run_context_feed (context, self->options.feeds[i], batch[i]);
-    muster_tensor_unref (batch[i]);
-  }
+  g_autoptr (GPtrArray) batch = muster_batches_next_list (batches);
+  for (gsize i = 0; i < self->options.n_feeds; i++)
+    muster_run_context_feed (context, self->options.feeds[i], batch->pdata[i]);
 }
 
 static gboolean
@@ -360,11 +357,8 @@ copy_feeds (const MusterPositionOptions *options)
 static gboolean
 check_options (const MusterPositionOptions *options, GError **error)
 {
-  if (options->n_feeds > MOST_FEEDS || (options->n_feeds > 0) != (options->batches != NULL))
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "Positions: %" G_GSIZE_FORMAT
-                        " tensors to feed; use as many as the batches have arrays, at most %d",
-                        options->n_feeds, MOST_FEEDS);
+  if (!muster_batches_check_feeds (options->batches, options->n_feeds, error))
+    return FALSE;
   if (options->slots == NULL)
     return TRUE;
   const MusterPositionSlotsInterface *iface = MUSTER_POSITION_SLOTS_GET_IFACE (options->slots);
