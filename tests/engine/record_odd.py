@@ -217,7 +217,8 @@ def by_number_of_elements():
     for name in ["num_buckets", "strong_hash"]:
         inputs = dict(indices=[np.array([[0, 0], [1, 0]], I64)], values=[np.array(["a", "b"])], shapes=[np.array([2, 1], I64)],
                       dense_inputs=[], num_buckets=np.int64(11), strong_hash=np.bool_(False), salt=np.array([3, 17], I64))
-        op("SparseCrossHashed", {**inputs, name: np.reshape(inputs[name], [1])})
+        for shape in [[1], [1, 1]]:
+            op("SparseCrossHashed", {**inputs, name: np.reshape(inputs[name], shape)})
     for shape, layout in [((2, 3, 2, 4), "NCDHW"), ((2, 2, 3, 2, 3), "NCHW"), ((2, 2, 3, 2, 3), "NHWC")]:
         three = dict(scale=f32(6, 5, 2), offset=f32(1, -4, 2), mean=f32(), variance=f32())
         op("FusedBatchNormV3", dict(x=numbers(F32, *shape), **three), data_format=layout, epsilon=.01)
@@ -374,11 +375,63 @@ def loose_checks():
                                     reserve_space_3=f32()), words=True, data_format="NCHW", is_training=False)
     for dtype in [np.float32, np.int64]:
         op("Fill", dict(dims=np.array([2**62], I64), value=dtype(1)), words=True)
+    for matrix in [[[0, 0], [0, 0]], [[1, 1], [1, 1]], [[NAN, 0], [0, 1]]]:
+        for dtype in [F32, np.complex64]:
+            op("MatrixSolve", dict(matrix=np.array(matrix, dtype), rhs=np.zeros([2, 0], dtype)))
+    for unit in ["BYTE", "UTF8_CHAR"]:
+        for pos, size in [(-2, -1), (-2, 0), (-2, 9), (2, -1), (0, -1), (-6, -1)]:
+            op("Substr", dict(input=np.array(["h\u00e9llo"]), pos=np.int32(pos), len=np.int32(size)),
+               words=pos == -2 and size == -1 and unit == "UTF8_CHAR" or pos == -6 and unit == "UTF8_CHAR", unit=unit)
+    two, inside, shape = f32(1, 2), np.array([[0, 0], [0, 3]], I64), np.array([3, 4], I64)
+    for values in [np.float32(1), np.ones([2, 1], F32)]:
+        op("SparseConcat", dict(indices=[inside] * 2, values=[two, values], shapes=[shape, np.array([3, 2**62], I64)]),
+           words="Input values should be a vector", concat_dim=1)
+    for prefix in ["/usr", ["/usr"], [["/usr"]]]:
+        op("RestoreV2", dict(prefix=np.array(prefix), tensor_names=np.array(["a"]), shape_and_slices=np.array([""])),
+           words="Unable to open table file /usr", dtypes=[tf.float32])
+    op("RestoreV2", dict(prefix=np.array(["a", "b"]), tensor_names=np.array(["a"]), shape_and_slices=np.array([""])),
+       words="Input prefix should have a single element, got 2", dtypes=[tf.float32])
     case = Case("DestroyTemporaryVariable without a name")
     with case.graph.as_default():
         a = raw.TemporaryVariable(shape=[1], dtype=tf.float32, var_name="t")
         out = raw.DestroyTemporaryVariable(ref=raw.Assign(ref=a, value=[1.]), var_name="")
     case.start().step([out], words=True).end()
+
+
+def assigned_slices():
+    """A slice's value is broadcast to it."""
+    values = [np.float32(3), f32(1, 2), f32(5), numbers(F32, 2, 1), numbers(F32, 1, 2), numbers(F32, 1, 1, 2), numbers(F32, 1, 2, 2),
+              numbers(F32, 3, 2), np.ones([0], F32), np.ones([0, 2], F32)]
+    slices = [(np.s_[:2, :2], dict()), (np.s_[0, :2], dict(shrink_axis_mask=1)), (np.s_[:2, 0], dict(shrink_axis_mask=2)),
+              (np.s_[0, 0, ...], dict(shrink_axis_mask=3)), (np.s_[None, :2], dict(new_axis_mask=1)), (np.s_[..., :2], dict(ellipsis_mask=1)),
+              (np.s_[:, :2], dict(end_mask=1)), (np.s_[0, None], dict(new_axis_mask=2, shrink_axis_mask=1))]
+
+    def fails(index, value):
+        try:
+            np.zeros([3, 3])[index] = value
+        except ValueError:
+            return True
+        return False
+
+    for index, masks in slices:
+        case = Case("Assigned slices, %s" % masks)
+        with case.graph.as_default():
+            value = tf1.placeholder(tf.float32)
+            ref, init_ref, _ = variable("ref", "v", numbers(F32, 3, 3))
+            var, init_var, _ = variable("resource", "w", numbers(F32, 3, 3))
+            at = dict(begin=[0, 0], end=[2, 2], strides=[1, 1], value=value, **masks)
+            copied = raw.TensorStridedSliceUpdate(input=numbers(F32, 3, 3), **at)
+            with tf.control_dependencies([init_ref]):
+                given = tf.identity(raw.StridedSliceAssign(ref=ref, **at))
+            with tf.control_dependencies([init_var]):
+                put = raw.ResourceStridedSliceAssign(ref=var, **at)
+            with tf.control_dependencies([put]):
+                updated = read("resource", var, F32)
+        case.start()
+        for v in values:
+            for out in [copied, given, updated]:
+                case.step([out], {value: v}, words=fails(index, v))
+        case.end()
 
 
 def handles():
@@ -399,4 +452,4 @@ def handles():
 
 
 ALL = [not_a_number, divisions, repeated, policies, gathered_by_batch, texts_as_values, cut_sparsely, wrong_ranks,
-       by_number_of_elements, not_finite, sparse_bounds, loose_checks, handles]
+       by_number_of_elements, not_finite, sparse_bounds, loose_checks, assigned_slices, handles]

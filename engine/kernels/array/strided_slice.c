@@ -220,7 +220,30 @@ compute_strided_slice_grad (MusterKernel *k, GError **error)
   return muster_result_end (&result, k, 0, error);
 }
 
-/* Writes a value of the view's shape to the view's elements. */
+/* The value's step in each dimension of the view, 0 where it is repeated; FALSE if it can't be
+ * broadcast. The result's dimensions are the view's but for some of size 1. */
+static gboolean
+broadcast_steps (const View *view, MusterTensor *value, gint64 *steps)
+{
+  const gint64 *dims = muster_tensor_dims (value);
+  gint64 step = 1;
+  int d = view->n;
+
+  memset (steps, 0, sizeof (gint64) * MUSTER_MAX_DIMS);
+  for (int out = view->n_out - 1, i = muster_tensor_n_dims (value) - 1; i >= 0; out--, i--) {
+    const gint64 size = out >= 0 ? view->out[out] : 1;
+    if (dims[i] != size && dims[i] != 1)
+      return FALSE;
+    while (size != 1 && view->sizes[--d] == 1)
+      ;
+    if (dims[i] != 1)
+      steps[d] = step;
+    step *= dims[i];
+  }
+  return TRUE;
+}
+
+/* Writes a value to the view's elements. */
 static gboolean
 put_view (MusterKernel *k, int n_dims, const gint64 *dims, guint8 *to, GError **error)
 {
@@ -234,16 +257,13 @@ put_view (MusterKernel *k, int n_dims, const gint64 *dims, guint8 *to, GError **
     return FALSE;
   if (muster_shape_n_elements (view.n_out, view.out) == 0)
     return TRUE;
-  if (view.n_out != muster_tensor_n_dims (value) ||
-      (view.n_out > 0 &&
-       memcmp (view.out, muster_tensor_dims (value), view.n_out * sizeof (gint64)) != 0)) {
+  if (!broadcast_steps (&view, value, from_steps)) {
     g_autofree char *wanted = muster_shape_to_string (view.n_out, view.out);
     g_autofree char *given = muster_shape_text (value);
-    return muster_invalid (error, "the value's shape %s isn't that of the slice, %s", given,
-                           wanted);
+    return muster_invalid (
+        error, "the value's shape %s can't be broadcast to that of the slice, %s", given, wanted);
   }
   start = view_steps (&view, dims, steps);
-  muster_dense_steps (view.n, view.sizes, from_steps);
   muster_copy_block (from.size, view.n, view.sizes, to + start * (gint64)from.size, steps,
                      from.data, from_steps);
   return TRUE;

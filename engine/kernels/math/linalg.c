@@ -176,7 +176,8 @@ matrix (const Stack *s, MusterTensor *x, gint64 i, gint64 size)
   return (guint8 *)muster_tensor_data_mutable (x) + (gsize)(i * size) * s->size;
 }
 
-/* Solves for input 1, which has m columns for each matrix, or for the unit matrix. */
+/* Solves for input 1, which has m columns for each matrix, or for the unit matrix. Without columns,
+ * any matrix will do. */
 static gboolean
 solve_all (MusterKernel *k, Stack *s, gint64 m, const char *singular, GError **error)
 {
@@ -184,7 +185,7 @@ solve_all (MusterKernel *k, Stack *s, gint64 m, const char *singular, GError **e
 
   if (!allocate_work (k, s, s->n, s->n, 0, error))
     return FALSE;
-  for (gint64 i = 0; i < s->count && s->n > 0; i++) {
+  for (gint64 i = 0; i < s->count && s->n > 0 && m > 0; i++) {
     const void *a = input_matrix (s, s->a, i, s->n * s->n);
     const void *b = input_matrix (s, s->b, i, s->n * m);
     void *x = matrix (s, s->outs[0], i, s->n * m), *room = muster_tensor_data_mutable (s->work);

@@ -360,6 +360,18 @@ compute_cross_joined (MusterKernel *k, GError **error)
   return count_crosses (&c, error) && set_crosses (k, &c, error);
 }
 
+/* TensorFlow takes one of any rank. */
+static gboolean
+check_single (MusterKernel *k, int i, const char *name, GError **error)
+{
+  const gint64 n = muster_tensor_n_elements (muster_kernel_input (k, i));
+
+  return n == 1 || muster_invalid (error,
+                                   "Input \"%s\" must have length 1 but has length "
+                                   "%" G_GINT64_FORMAT,
+                                   name, n);
+}
+
 static gboolean
 compute_cross_hashed (MusterKernel *k, GError **error)
 {
@@ -367,8 +379,8 @@ compute_cross_hashed (MusterKernel *k, GError **error)
   MusterTensor *salt = muster_kernel_input (k, n - 1);
   g_auto (Cross) c = {0};
 
-  if (!read_columns (k, &c, 3, error) || !muster_check_one (k, n - 3, "num_buckets", error) ||
-      !muster_check_one (k, n - 2, "strong_hash", error))
+  if (!read_columns (k, &c, 3, error) || !check_single (k, n - 3, "num_buckets", error) ||
+      !check_single (k, n - 2, "strong_hash", error))
     return FALSE;
   if (muster_tensor_n_elements (salt) != 2)
     return muster_invalid (error,

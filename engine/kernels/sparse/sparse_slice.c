@@ -138,9 +138,11 @@ compute_concat (MusterKernel *k, GError **error)
     return FALSE;
   if (n == 0)
     return muster_invalid (error, "SparseConcat has no inputs");
-  for (int i = 0; i < n; i++)
-    if (muster_tensor_n_dims (muster_kernel_input (k, i)) != 2)
-      return muster_invalid (error, "Input indices should be a matrix at position %d", i);
+  for (int i = 0; i < 2 * n; i++)
+    if (muster_tensor_n_dims (muster_kernel_input (k, i)) != (i < n ? 2 : 1))
+      return muster_invalid (error, "Input %s at position %d",
+                             i < n ? "indices should be a matrix" : "values should be a vector",
+                             i % n);
   for (int i = 0; i < n; i++)
     if (!check_size (k, 2 * n + i, error))
       return FALSE;

@@ -23,6 +23,19 @@ scalar_text (MusterKernel *k, int i, const char *name, GError **error)
   return text_at (k, muster_kernel_input (k, i), 0, error);
 }
 
+/* TensorFlow takes a prefix of any rank. */
+static char *
+prefix_text (MusterKernel *k, GError **error)
+{
+  MusterTensor *prefix = muster_kernel_input (k, 0);
+  const gint64 n = muster_tensor_n_elements (prefix);
+
+  if (n == 1)
+    return text_at (k, prefix, 0, error);
+  muster_invalid (error, "Input prefix should have a single element, got %" G_GINT64_FORMAT, n);
+  return NULL;
+}
+
 /* Inputs 1 and 2, names and slices, have one entry for each of n tensors. */
 static gboolean
 check_lists (MusterKernel *k, gint64 n, GError **error)
@@ -141,7 +154,7 @@ static gboolean
 compute_save (MusterKernel *k, GError **error)
 {
   int n = muster_kernel_n_inputs (k) - 3;
-  g_autofree char *prefix = scalar_text (k, 0, "prefix", error);
+  g_autofree char *prefix = prefix_text (k, error);
   g_autoptr (MusterBundleWriter) writer = NULL;
 
   if (prefix == NULL || !check_lists (k, n, error) || !muster_kernel_check_path (k, prefix, error))
@@ -245,7 +258,7 @@ static gboolean
 compute_restore (MusterKernel *k, GError **error)
 {
   int n = muster_kernel_n_outputs (k);
-  g_autofree char *prefix = scalar_text (k, 0, "prefix", error);
+  g_autofree char *prefix = prefix_text (k, error);
   g_autoptr (MusterBundleReader) reader = NULL;
   g_autofree MusterTensor **tensors = g_new0 (MusterTensor *, n);
 

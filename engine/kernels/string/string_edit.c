@@ -218,7 +218,7 @@ byte_of (MusterString string, gint64 n)
 }
 
 /* Reduces string to its part from pos (negative: from the end), at most len long; a negative length
- * is, as in TensorFlow, all of the bytes or none of the characters. */
+ * is, as in TensorFlow, all of the bytes, none of the characters, or no length from the end. */
 static gboolean
 cut (MusterString *string, gint64 pos, gint64 len, gboolean in_characters, gint64 at,
      GError **error)
@@ -226,7 +226,7 @@ cut (MusterString *string, gint64 pos, gint64 len, gboolean in_characters, gint6
   gint64 n = in_characters ? n_characters (*string) : (gint64)string->size;
   gint64 from = pos < 0 ? pos + n : pos;
 
-  if (from < 0 || from > n) {
+  if (from < 0 || from > n || (in_characters && pos < 0 && len < 0)) {
     g_autofree char *text = muster_string_text (*string);
     return muster_invalid (error,
                            "pos %" G_GINT64_FORMAT " out of range for string b'%s' at index "
