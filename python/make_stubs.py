@@ -90,8 +90,8 @@ class Function:
         kind = self.types.of(element, taken)
         return "Optional[%s]" % kind if may_be_none(element) and kind not in ("Any", "None") else kind
 
-    def text(self, indent, class_name=None):
-        """Its line, and that of its awaitable form if it waits."""
+    def text(self, indent, class_name=None, in_c=None):
+        """Its line, and that of its awaitable form if it waits; in_c: C's asynchronous form of it, which takes a callback."""
         names = [name_of(each) for each in self.passed]
         blocks = _blocking.blocks(self.name, names, self.element.get("throws") == "1", class_name)
         options = next((each for each in self.passed if self.types.of(each).endswith("Options")), None)
@@ -108,19 +108,25 @@ class Function:
         above = {"constructor": indent + "@classmethod\n", "method": "", "function": indent + "@staticmethod\n" if indent else ""}[self.kind]
         line = above + indent + "def %s(" + ", ".join(first + parts) + ") -> %s: ...\n"
         text = line % (self.name, self.result())
-        if blocks:  # before it, where `list` isn't a method yet
-            text = line % (self.name + "_async", "Awaitable[%s]" % self.result()) + text
-        return text
+        awaitable = line % (self.name + "_async", "Awaitable[%s]" % self.result())
+        if not blocks:
+            return text
+        if in_c is not None:
+            given, callback, rest = in_c.text(indent).partition("callback: ")
+            given = given.replace(" = ...", "") + callback + rest.replace("Optional[Callable[..., Any]] = ...", "Callable[..., Any]", 1)
+            awaitable = indent + "@overload\n" + given.replace("-> None", "-> Any") + indent + "@overload\n" + awaitable
+        return awaitable + text  # before it, where `list` isn't a method yet
 
     def _may_be_missed(self, element, adapted, options):
         return may_be_none(element) or name_of(element) == "user_data" or (adapted and (name_of(element) in _blocking.TIMES or element is options))
 
 
 def typed(functions):
-    """Those that have a line of their own: of C's asynchronous forms, Python's awaitable one has it."""
+    """(function, C's asynchronous form of it or None)"""
     functions = {function.name: function for function in functions
                  if function.element.get("moved-to") is None and function.element.get("shadowed-by") is None}
-    return [function for name, function in functions.items() if not (name.endswith("_async") and name[:-len("_async")] in functions)]
+    return [(function, functions.get(name + "_async")) for name, function in functions.items()
+            if not (name.endswith("_async") and name[:-len("_async")] in functions)]
 
 
 def members(element, types, replaced):
@@ -132,8 +138,8 @@ def members(element, types, replaced):
             found[name_of(field)] = "    %s: %s\n" % (name_of(field), "Optional[%s]" % kind if kind in ("str", "Any") or may_be_none(field) else kind)
     functions = [Function(each, types, kind) for kind in ("constructor", "method", "function") for each in element.findall(CORE + kind)
                  if each.get("introspectable") != "0"]
-    for function in typed(functions):
-        found[function.name] = function.text("    ", element.get("name"))
+    for function, in_c in typed(functions):
+        found[function.name] = function.text("    ", element.get("name"), in_c)
     for method in element.findall(CORE + "virtual-method"):
         if method.get("introspectable") != "0":
             found["do_" + name_of(method)] = "    def do_%s(self, *args: Any) -> Any: ...\n" % name_of(method)
@@ -167,7 +173,7 @@ def stubs(gir, additions=None):
     types = Types(namespace)
     classes, replaced, top = read_additions(additions)
     out = ["# Made from %s.\n" % gir.rsplit("/", 1)[-1],
-           "import datetime\nfrom collections.abc import Iterator, Mapping\nfrom typing import Any, Awaitable, Callable, NamedTuple, Optional, Sequence, TypeVar, Union\n\n",
+           "import datetime\nfrom collections.abc import Iterator, Mapping\nfrom typing import Any, Awaitable, Callable, NamedTuple, Optional, Sequence, TypeVar, Union, overload\n\n",
            "from gi.repository import Gio, GLib, GObject\n" + ("from gi.repository import Muster\n" if namespace.get("name") != "Muster" else ""),
            "\nTimeout = Union[float, datetime.timedelta, None]\n"]
     for constant in namespace.findall(CORE + "constant"):
@@ -191,7 +197,7 @@ def stubs(gir, additions=None):
                                             members(element, types, names) + lines or "    ...\n"))
     out.append("\n")
     functions = [Function(each, types, "function") for each in namespace.findall(CORE + "function") if each.get("introspectable") != "0"]
-    out += [function.text("") for function in typed(functions) if function.name not in replaced]
+    out += [function.text("", None, in_c) for function, in_c in typed(functions) if function.name not in replaced]
     return "".join(out) + "\n" + top
 
 

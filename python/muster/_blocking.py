@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the library's functions wait, by the names of their arguments: Ctrl-C ends them, and each has an awaitable form."""
+"""Which of the library's functions wait: Ctrl-C ends them, and each has an awaitable form.
+
+These are all that take a deadline, a timeout or a cancellable, or that read or write files.
+"""
 TIMES = ("deadline_us", "timeout_us")
 # What reads or writes files, which may be an object store's: by its arguments, or as a method.
 _FILES = {"storage", "directory", "path", "prefix"}
 _STORES = {"Storage", "Saver", "BundleReader", "BundleWriter", "Backup", "JobCheckpoint", "WorkerTrainingState", "CheckpointState"}
+# What has a time and doesn't wait.
+_ARITHMETIC = ("deadline_after", "deadline_remaining", "deadline_check", "ran_out", "finish_barrier_hook_new")
 
 
 def blocks(name, arguments, throws, class_name):
     """class_name: of its class, or None. arguments: their names."""
-    if name.endswith("_async") or (name.endswith("_finish") and "result" in arguments):
+    if name in _ARITHMETIC or name.endswith("_async") or (name.endswith("_finish") and "result" in arguments):
         return False
     if set(TIMES) & set(arguments):
         return True

@@ -3,6 +3,7 @@
 
 Nothing here knows a function by its name: all is decided by the names and types of its arguments (_blocking.py).
 """
+import functools
 import threading
 
 from muster import _blocking, _signals
@@ -40,11 +41,10 @@ class Signature:
         self.has_report = "report" in self.names
         self.cancellable = self.names.index("cancellable") if "cancellable" in self.names else None
         container = info.get_container()
-        self.is_asynchronous = "callback" in self.names and self.name.endswith("_async")
         self.blocks = _blocking.blocks(self.name, self.names, info.can_throw_gerror(), container and container.get_name())
 
     def is_plain(self):
-        return self.is_asynchronous or not (self.time or self.options or self.has_report or self.blocks)
+        return not (self.time or self.options or self.has_report or self.blocks)
 
     def bind(self, args, keywords, namespace):
         """All arguments in order, from those that were given."""
@@ -90,99 +90,112 @@ def adapt(raw, info, namespace):
         return None, None
     takes_first = info.is_method() or info.is_constructor()  # the object, or the class
     bind = (lambda function: function) if info.is_method() else classmethod if info.is_constructor() else staticmethod
+    cancelled_by = _cancelled_by(raw, signature, int(takes_first), namespace)
+    simply = _interruptible(raw, cancelled_by, namespace) if signature.blocks else raw
 
     def call(*args, **keywords):
-        return run(*prepare(args, keywords))
+        return run(simply, *prepare(args, keywords))
 
     def prepare(args, keywords):
         first = args[:1] if takes_first else ()
         return first, signature.bind(args[len(first):], keywords, namespace)
 
-    def run(first, bound):
+    def run(function, first, bound):
         if signature.has_report:
-            return namespace.reported(lambda report: raw(*first, *bound), bound, signature.names.index("report"))
-        return raw(*first, *bound)
+            return namespace.reported(lambda report: function(*first, *bound), bound, signature.names.index("report"))
+        return function(*first, *bound)
 
     def start(*args, **keywords):
-        first, bound = prepare(args, keywords)
-        at = signature.cancellable
-        cancellable = at is not None and bound[at] or namespace.Gio.Cancellable()
-        if at is not None:
-            bound[at] = cancellable
-        return Awaitable(lambda: run(first, bound), cancellable)
+        (first, given), own = prepare(args, keywords), namespace.Gio.Cancellable()
+        bound = [_own(each) for each in given]
+        return _call_class()(lambda: run(functools.partial(cancelled_by, own), first, bound), own, given)
 
     call.__name__ = call.__qualname__ = signature.name
     call.__doc__ = "%s (%s)" % (signature.name, ", ".join(signature.names))
     call.raw = raw
-    if not signature.blocks:
-        return bind(call), None
-    raw = _interruptible(raw, signature, int(takes_first), namespace)
-    start.__name__ = start.__qualname__ = signature.name + "_async"
-    start.__doc__ = "%s () on a thread of its own, with the same arguments: `await` gives what it returns." % signature.name
-    return bind(call), bind(start)
+    _describe(start, signature.name)
+    return bind(call), bind(start) if signature.blocks else None
 
 
-def awaitable(function, Gio):
-    """The awaitable form of a function of Python's own."""
+def awaitable(name, prepare, namespace):
+    """The awaitable form of a function of Python's own: prepare (*args, **keywords) gives a function of a cancellable."""
 
     def start(*args, cancellable=None, **keywords):
-        cancellable = cancellable or Gio.Cancellable()
-        if "cancellable" in function.__kwdefaults__:
-            keywords["cancellable"] = cancellable
-        return Awaitable(lambda: function(*args, **keywords), cancellable)
+        function, own = prepare(*args, **keywords), namespace.Gio.Cancellable()
+        return _call_class()(lambda: _linked(lambda: function(own), cancellable, own, namespace), own, cancellable)
 
-    start.__name__ = start.__qualname__ = function.__name__ + "_async"
-    start.__doc__ = "%s () on a thread of its own, with the same arguments: `await` gives what it returns." % function.__name__
-    return start
+    return _describe(start, name)
 
 
-def with_callback(awaitable, raw):
+def with_callback(awaitable, in_c):
     """C's asynchronous form where a callback is given, the awaitable one where there is none."""
 
     def start(*args, **keywords):
-        return (raw if any(map(callable, args)) else awaitable)(*args, **keywords)
+        is_given = keywords.get("callback") is not None or any(map(callable, args))
+        return (in_c if is_given else awaitable)(*args, **keywords)
 
     start.__name__ = start.__qualname__ = awaitable.__name__
     start.__doc__ = awaitable.__doc__
-    start.raw = raw
     return start
 
 
-# --- Ctrl-C ---
+def _describe(start, name):
+    start.__name__ = start.__qualname__ = name + "_async"
+    start.__doc__ = "%s () on a thread of its own, with the same arguments: `await` gives what it returns." % name
+    return start
 
 
-def _interruptible(raw, signature, n_before, namespace):
-    """raw, to which the main thread passes a cancellable of its own: as the argument or, where there is none, as GLib's current."""
+def _own(value):
+    """A copy of options and the like, which the caller may change meanwhile; what a call fills in, which can be cleared, is the caller's."""
+    cls = type(value)
+    return value.copy() if hasattr(cls, "copy") and not hasattr(cls, "clear") and cls.__module__.startswith("gi.repository.Muster") else value
+
+
+# --- cancelling ---
+
+
+def _cancelled_by(raw, signature, n_before, namespace):
+    """raw, which a cancellable before its arguments ends: passed as the argument, for the caller's, or where there is none as GLib's
+    current."""
     at = n_before + signature.cancellable if signature.cancellable is not None else None
+
+    def call(own, *args):
+        if at is None:
+            own.push_current()
+            try:
+                return raw(*args)
+            finally:
+                own.pop_current()
+        given = args[at]
+        return _linked(lambda: raw(*args[:at], own, *args[at + 1:]), given, own, namespace)
+
+    return call
+
+
+def _linked(function, given, own, namespace):
+    """Calls function, whose cancellable is own, until given (or None) is cancelled."""
+    if given is None:
+        return function()
+    unlink, result = _link(given, own, namespace), None
+    try:
+        result = function()
+        return result
+    finally:
+        if isinstance(result, namespace.GObject.Object):
+            result.weak_ref(unlink)  # it may heed its cancellable as long as it lives
+        else:
+            unlink()
+
+
+def _interruptible(raw, cancelled_by, namespace):
+    """raw, which Ctrl-C ends on the main thread."""
 
     def call(*args):
         if threading.get_ident() != _signals.main_thread:
             return raw(*args)
         own = namespace.Gio.Cancellable()
         with _signals.Call(own):
-            if signature.cancellable is None:
-                return call_with_current(own, args)
-            given = args[at]
-            args = (*args[:at], own, *args[at + 1:])
-            return raw(*args) if given is None else call_linked(given, own, args)
-
-    def call_with_current(own, args):
-        own.push_current()
-        try:
-            return raw(*args)
-        finally:
-            own.pop_current()
-
-    def call_linked(given, own, args):
-        unlink, result = _link(given, own, namespace), None
-        try:
-            result = raw(*args)
-            return result
-        finally:
-            if isinstance(result, namespace.GObject.Object):
-                result.weak_ref(unlink)  # it may heed its cancellable as long as it lives
-            else:
-                unlink()
+            return cancelled_by(own, *args)
 
     return call
 
@@ -198,35 +211,44 @@ def _link(given, own, namespace):
 # --- asyncio ---
 
 
-class Awaitable:
-    """A call that runs on a thread of its own: it begins at once, and `await` gives what it returns. Cancelling the task cancels the
-    call. A call without a cancellable heeds GLib's current one."""
+@functools.lru_cache(None)
+def _call_class():
+    import asyncio  # takes longer than all of this module
 
-    def __init__(self, call, cancellable):
-        import asyncio  # takes longer than all of this module
+    class Call(asyncio.Future):
+        """A call on a thread of its own, which begins at once. A call that is cancelled goes on until it has ended: what it was given
+        is its own until then."""
 
-        self.loop = asyncio.get_running_loop()
-        self.future = self.loop.create_future()
-        self.future.add_done_callback(lambda future: cancellable.cancel() if future.cancelled() else None)
-        threading.Thread(target=self._run, args=(call, cancellable), name="muster-async", daemon=True).start()
+        def __init__(self, function, cancellable, kept):
+            super().__init__(loop=asyncio.get_running_loop())
+            self._cancellable, self._kept, self._is_cancelled = cancellable, kept, False
+            threading.Thread(target=self._run, args=(function,), name="muster-async", daemon=True).start()
 
-    def _run(self, call, cancellable):
-        cancellable.push_current()
-        try:
-            value, error = call(), None
-        except BaseException as failure:
-            value, error = None, failure
-        cancellable.pop_current()
-        if not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(self._settle, value, error)
+        def cancel(self, msg=None):
+            if self.done():
+                return False
+            self._is_cancelled = True
+            self._cancellable.cancel()
+            return True
 
-    def _settle(self, value, error):
-        if self.future.cancelled():
-            return
-        if error is not None:
-            self.future.set_exception(error)
-        else:
-            self.future.set_result(value)
+        def _run(self, function):
+            try:
+                value, error = function(), None
+            except BaseException as failure:
+                value, error = None, failure
+            try:
+                self.get_loop().call_soon_threadsafe(self._settle, value, error)
+            except RuntimeError:
+                pass  # the loop is closed: nobody waits
 
-    def __await__(self):
-        return self.future.__await__()
+        def _settle(self, value, error):
+            if self._is_cancelled:
+                super().cancel()
+            elif isinstance(error, StopIteration):  # no future's
+                self.set_exception(RuntimeError("StopIteration: %s" % error))
+            elif error is not None:
+                self.set_exception(error)
+            else:
+                self.set_result(value)
+
+    return Call

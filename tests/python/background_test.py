@@ -8,10 +8,12 @@ import threading
 
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), "../../python")))
 import case
-from case import FOREVER, Gio, Muster, MusterEngine
+from case import FOREVER, Gio, GLib, Muster, MusterEngine
 from gi import _gi
 from gi.overrides import Muster as overrides
 from muster import _calls
+
+PATIENCE_S = 60
 
 
 def waiting():
@@ -19,53 +21,106 @@ def waiting():
     for info in _gi.Repository.get_default().get_infos("Muster"):
         methods = [info] if isinstance(info, _gi.FunctionInfo) else info.get_methods() if hasattr(info, "get_methods") else []
         for function in methods:
-            if _calls.Signature(function, overrides._Namespace).blocks and not function.get_name().startswith("deadline_"):
+            if _calls.Signature(function, overrides._Namespace).blocks:
                 yield function, getattr(Muster, info.get_name()) if function is not info else Muster
 
 
 class EveryCall(case.TestCase):
     def test_can_be_awaited(self):
-        names = {function.get_name() for function, home in waiting() if hasattr(home, function.get_name() + "_async")}
-        self.assertEqual({function.get_name() for function, _ in waiting()} - names, set())
-        self.assertTrue({"run", "create_session", "restore", "read", "verify", "claim", "train", "checkpoint_copy"} <= names, names)
+        without = [function.get_symbol() for function, home in waiting() if not hasattr(home, function.get_name() + "_async")]
+        self.assertEqual(without, [])
+        names = {function.get_symbol() for function, _ in waiting()}
+        for name in ("session_run_op", "master_create_session", "saver_restore", "bundle_reader_read", "checkpoint_copy", "train"):
+            self.assertIn("muster_" + name, names)
 
-    def test_ends_with_its_task(self):
-        """A function that waits for its cancellable, as if it were the library's, in the place of each."""
-        ended = threading.Semaphore(0)
+    def begin(self, function, cancellables):
+        """The awaitable form of a function that waits until it is cancelled, as if it were the library's."""
 
         def wait_in_c(*args):
             own = next((each for each in args if isinstance(each, Gio.Cancellable)), None) or Gio.Cancellable.get_current()
-            while not own.is_cancelled():
-                own_ended.wait(0.01)
-            ended.release()
+            cancellables.append(own)
+            ended = threading.Event()
+            own.connect(lambda *_: ended.set())
+            ended.wait(PATIENCE_S)
             own.set_error_if_cancelled()
 
-        own_ended = threading.Event()
+        _, start = _calls.adapt(wait_in_c, function, overrides._Namespace)
+        start = start.__func__ if isinstance(start, (classmethod, staticmethod)) else start
+        before = [None] if function.is_method() or function.is_constructor() else []
+        return lambda given: start(*before, *[given if name == "cancellable" else None
+                                              for name in _calls.Signature(function, overrides._Namespace).names])
 
-        async def cancel(start, args):
-            task = asyncio.ensure_future(wrap(start(*args)))
-            await asyncio.sleep(0)
+    def test_ends_with_its_task_at_once_and_leaves_the_callers_cancellable(self):
+        async def every():
+            for function, _ in waiting():
+                used, given = [], Gio.Cancellable()
+                call = self.begin(function, used)(given)
+                call.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await call
+                self.assertTrue(used[0].is_cancelled(), function.get_symbol())
+                self.assertFalse(given.is_cancelled(), function.get_symbol())
+
+        asyncio.run(every())
+
+    def test_ends_with_the_callers_cancellable(self):
+        async def every():
+            for function, _ in waiting():
+                if "cancellable" in _calls.Signature(function, overrides._Namespace).names:
+                    given = Gio.Cancellable()
+                    call = self.begin(function, [])(given)
+                    given.cancel()
+                    with self.assertRaises(GLib.Error):
+                        await call
+
+        asyncio.run(every())
+
+
+class Cancelling(case.TestCase):
+    def test_goes_on_until_the_call_has_ended(self):
+        """What it was given is its own until then."""
+        scaffold, may_end, has_ended = case.linreg(), threading.Event(), []
+        session = case.session(scaffold)
+        slow = _calls.awaitable("slow", lambda: lambda cancellable: (may_end.wait(PATIENCE_S), has_ended.append(True)), overrides._Namespace)
+
+        async def program():
+            task = asyncio.ensure_future(slow())
             task.cancel()
+            asyncio.get_running_loop().call_soon(may_end.set)
             with self.assertRaises(asyncio.CancelledError):
                 await task
+            self.assertEqual(has_ended, [True])
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(_calls.awaitable("wait", lambda: wait_for, overrides._Namespace)(), 0)
+            self.assertEqual(int(await session.fetch_async("global_step:0")), 0)
 
-        async def wrap(awaitable):
-            return await awaitable
+        def wait_for(cancellable):
+            ended = threading.Event()
+            cancellable.connect(lambda *_: ended.set())
+            ended.wait(PATIENCE_S)
 
-        async def every():
-            n = 0
-            for function, _ in waiting():
-                _, start = _calls.adapt(wait_in_c, function, overrides._Namespace)
-                start = start.__func__ if isinstance(start, (classmethod, staticmethod)) else start
-                before = [None] if function.is_method() or function.is_constructor() else []
-                await cancel(start, before + [None] * len(_calls.Signature(function, overrides._Namespace).names))
-                n += 1
-            return n
+        asyncio.run(program())
 
-        n = asyncio.run(every())
-        self.assertGreater(n, 90)
-        for _ in range(n):
-            self.assertTrue(ended.acquire(timeout=60))
+    def test_the_feeds_are_those_of_the_call(self):
+        scaffold = case.linreg()
+        session, feeds = case.session(scaffold), {"x:0": [1.0], "y:0": [3.0]}
+
+        async def program():
+            call = session.run_async("loss:0", feeds)
+            feeds.clear()
+            return await call
+
+        self.assertGreaterEqual(float(asyncio.run(program())), 0)
+
+    def test_an_iteration_that_stops_is_an_error(self):
+        def stop(cancellable):
+            raise StopIteration("over")
+
+        async def program():
+            with self.assertRaisesRegex(RuntimeError, "over"):
+                await _calls.awaitable("stop", lambda: stop, overrides._Namespace)()
+
+        asyncio.run(program())
 
 
 class Here(case.TestCase):
@@ -117,7 +172,8 @@ class Here(case.TestCase):
         saver, session = Muster.Saver.new(scaffold.meta_graph(), None), case.session(scaffold)
         prefix = saver.save_finish(self.in_background(saver.save_async, session, self.folder, 7, FOREVER))
         options, restored = Muster.RestoreOptions.new(prefix, None), Muster.Restored.new()
-        self.assertTrue(saver.restore_finish(self.in_background(saver.restore_async, session, options, FOREVER), restored))
+        self.assertTrue(saver.restore_finish(self.in_background(
+            lambda none, done: saver.restore_async(session, options, timeout=60, callback=done)), restored))
         self.assertEqual(restored.prefix, prefix)
         training = Muster.Training.new(scaffold, MusterEngine.Master.new())
         training.set_batches(Muster.Batches.new([case.tensor("f", [1, 2]), case.tensor("f", [3, 5])], 2, 7), ["x:0", "y:0"])

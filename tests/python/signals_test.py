@@ -18,7 +18,7 @@ from gi.overrides import Muster as overrides
 from muster import _calls, _signals
 
 # What has a time and doesn't wait: arithmetic, and the hook's constructor.
-NOT_BLOCKING = {"deadline_remaining", "deadline_check", "ran_out", "finish_barrier_hook_new"}
+NOT_BLOCKING = {"deadline_after", "deadline_remaining", "deadline_check", "ran_out", "finish_barrier_hook_new"}
 # What keeps a cancellable for later.
 KEEPING = {"set_cancellable"}
 

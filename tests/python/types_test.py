@@ -27,6 +27,10 @@ async def prepare(manager: Muster.SessionManager) -> Muster.Session:
         print(error.message, error.reasons)
         raise
 
+def begin(saver: Muster.Saver, session: Muster.Session) -> None:
+    saver.save_async(session, "run", 7, Muster.WAIT_FOREVER, None, print)
+
+Muster.deadline_after_async(0, 1)  # wrong: it doesn't wait
 with muster.checkpoint.open("run") as closed:  # wrong: it isn't closed
     pass
 shape: int = muster.checkpoint.open("run").shapes["w"]  # wrong

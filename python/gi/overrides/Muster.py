@@ -156,11 +156,12 @@ def _compose(graph, fetches, feeds, targets):
 def run(self, fetches=(), feeds=None, *, targets=(), timeout=None, cancellable=None):
     """Runs a step. fetches: "y:0" gives a tensor, "train" (an operation) None; lists, tuples and dicts of names give the same of values.
     feeds: a dict of names and values; arrays are borrowed until the call returns. Values for a placeholder get its type."""
+    return _prepare_run(self, fetches, feeds, targets=targets, timeout=timeout)(cancellable)
+
+
+def _prepare_run(self, fetches=(), feeds=None, *, targets=(), timeout=None):
     step, structure = _compose(self.graph(), fetches, feeds, targets)
-    return structure(step.run(self, _us(timeout), cancellable))
-
-
-_tensors.added_to(Muster.Session)(_calls.awaitable(run, Gio))
+    return lambda cancellable: structure(step.run(self, _us(timeout), cancellable))
 
 
 @_tensors.added_to(Muster.Session)
@@ -176,12 +177,23 @@ def __exit__(self, *failure):
 @_tensors.added_to(Muster.MonitoredSession)
 def run(self, fetches=(), feeds=None, *, targets=(), with_hooks=True, timeout=None):  # noqa: F811
     """As Session.run (), around which the hooks are called; in another session if the master has lost this one."""
+    return _prepare_monitored_run(self, fetches, feeds, targets=targets, with_hooks=with_hooks, timeout=timeout)(None)
+
+
+def _prepare_monitored_run(self, fetches=(), feeds=None, *, targets=(), with_hooks=True, timeout=None):
     session = self.session()
     step, structure = _compose(session.graph() if session is not None else None, fetches, feeds, targets)
-    return structure(self.run_builder(step, with_hooks, _us(timeout)))
 
+    def run_it(cancellable):
+        if cancellable is None:
+            return structure(self.run_builder(step, with_hooks, _us(timeout)))
+        cancellable.push_current()
+        try:
+            return structure(self.run_builder(step, with_hooks, _us(timeout)))
+        finally:
+            cancellable.pop_current()
 
-_tensors.added_to(Muster.MonitoredSession)(_calls.awaitable(run, Gio))
+    return run_it
 
 
 @_tensors.added_to(Muster.MonitoredSession)
@@ -348,7 +360,7 @@ class _Namespace:
 
 
 def _adapt_class(info):
-    cls = None
+    cls, awaitables = None, []
     if isinstance(info, _gi.StructInfo):
         _refuse_unknown(getattr(Muster, info.get_name()))
     for method in info.get_methods():
@@ -358,21 +370,25 @@ def _adapt_class(info):
         if adapted is None:
             continue
         cls = cls or getattr(Muster, info.get_name())
-        name = method.__name__
-        if name in vars(cls) and not hasattr(vars(cls)[name], "raw"):
-            setattr(cls, name, adapted)
+        if method.__name__ in vars(cls) and not hasattr(vars(cls)[method.__name__], "raw"):
+            setattr(cls, method.__name__, adapted)
         if awaitable is not None:
-            in_c = vars(cls).get(name + "_async")
-            setattr(cls, name + "_async", _calls.with_callback(awaitable, in_c) if in_c is not None else awaitable)
+            awaitables.append((method.__name__ + "_async", awaitable))
+    for name, awaitable in awaitables:
+        in_c = vars(cls).get(name)
+        setattr(cls, name, _calls.with_callback(awaitable, in_c) if in_c is not None else awaitable)
 
 
-def _adapt_function(info):
-    adapted, awaitable = _calls.adapt(info, info, _Namespace)
-    if adapted is None:
-        return
-    _add(info.get_name(), adapted.__func__)
-    if awaitable is not None:
-        in_c, awaitable = getattr(Muster, info.get_name() + "_async", None), awaitable.__func__
+def _adapt_functions(infos):
+    awaitables = []
+    for info in infos:
+        adapted, awaitable = _calls.adapt(info, info, _Namespace)
+        if adapted is not None:
+            _add(info.get_name(), adapted.__func__)
+        if awaitable is not None:
+            awaitables.append(awaitable.__func__)
+    for awaitable in awaitables:
+        in_c = globals().get(awaitable.__name__) or getattr(Muster, awaitable.__name__, None)
         _add(awaitable.__name__, _calls.with_callback(awaitable, in_c) if in_c is not None else awaitable)
 
 
@@ -382,11 +398,13 @@ def _add(name, function):
 
 
 def _adapt_all():
-    for info in _gi.Repository.get_default().get_infos("Muster"):
+    infos = _gi.Repository.get_default().get_infos("Muster")
+    for info in infos:
         if isinstance(info, (_gi.ObjectInfo, _gi.InterfaceInfo, _gi.StructInfo)):
             _adapt_class(info)
-        elif isinstance(info, _gi.FunctionInfo) and not info.get_name().startswith("deadline_"):
-            _adapt_function(info)
+    _adapt_functions([info for info in infos if isinstance(info, _gi.FunctionInfo) and not info.get_name().startswith("deadline_")])
+    Muster.Session.run_async = _calls.awaitable("run", _prepare_run, _Namespace)
+    Muster.MonitoredSession.run_async = _calls.awaitable("run", _prepare_monitored_run, _Namespace)
 
 
 _adapt_all()
