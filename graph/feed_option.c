@@ -29,16 +29,14 @@ muster_feed_needed_by (MusterGraph *graph, const char *name)
 }
 
 char *
-muster_feed_type (MusterGraph *graph, const MusterNode *placeholder)
+muster_feed_type_of (MusterDType dtype, int n_dims, const gint64 *dims)
 {
-  gint64 dims[MUSTER_MAX_DIMS];
-  const char *dtype = muster_dtype_name (muster_node_dtype (placeholder, "dtype", MUSTER_INVALID));
-  const int n_dims = muster_graph_feed_shape (graph, placeholder, dims, MUSTER_MAX_DIMS);
+  const char *name = muster_dtype_name (dtype);
   if (n_dims < 0 || n_dims > MUSTER_MAX_DIMS)
-    return g_strdup_printf ("%s, any shape", dtype);
+    return g_strdup_printf ("%s, any shape", name);
   if (n_dims == 0)
-    return g_strdup (dtype);
-  g_autoptr (GString) text = g_string_new (dtype);
+    return g_strdup (name);
+  g_autoptr (GString) text = g_string_new (name);
   for (int i = 0; i < n_dims; i++) {
     g_string_append_c (text, i > 0 ? ',' : '[');
     if (dims[i] < 0)
@@ -47,6 +45,15 @@ muster_feed_type (MusterGraph *graph, const MusterNode *placeholder)
       g_string_append_printf (text, "%" G_GINT64_FORMAT, dims[i]);
   }
   return g_strconcat (text->str, "]", NULL);
+}
+
+char *
+muster_feed_type (MusterGraph *graph, const MusterNode *placeholder)
+{
+  gint64 dims[MUSTER_MAX_DIMS];
+  const int n_dims = muster_graph_feed_shape (graph, placeholder, dims, MUSTER_MAX_DIMS);
+  return muster_feed_type_of (muster_node_dtype (placeholder, "dtype", MUSTER_INVALID), n_dims,
+                              dims);
 }
 
 /* What the users of a tensor tell about its shape. */

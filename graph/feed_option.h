@@ -11,6 +11,7 @@ G_BEGIN_DECLS
 
 /* "float[?,64]", "bool"; "float, any shape". (transfer full) */
 char *muster_feed_type (MusterGraph *graph, const MusterNode *placeholder);
+char *muster_feed_type_of (MusterDType dtype, int n_dims, const gint64 *dims);
 
 /* "--feed=x:0=@FILE.npy", "--feed=keep_prob:0=NUMBER", "--feed=is_training:0=true". (transfer full)
  */

@@ -8,34 +8,70 @@
 #include "train/hooks/hooks_private.h"
 #include "train/position/batches_private.h"
 
-/* An array's rows don't go into a single value. */
+/* A placeholder of a single value has a remedy of its own. */
 static gboolean
-check_rows (MusterGraph *graph, const char *feed, const MusterTensor *array, GError **error)
+fail_unfit (MusterGraph *graph, const char *feed, const MusterNode *node, const MusterTensor *value,
+            GError **error)
 {
   gint64 dims[MUSTER_MAX_DIMS];
-  g_autofree char *op = NULL;
 
-  (void)muster_graph_split_input (feed, &op);
-  if (array == NULL || muster_tensor_n_dims (array) == 0 ||
-      muster_graph_feed_shape (graph, muster_graph_find_node (graph, op), dims, MUSTER_MAX_DIMS) !=
-          0)
-    return TRUE;
+  if (muster_tensor_n_dims (value) > 0 &&
+      muster_graph_feed_shape (graph, node, dims, MUSTER_MAX_DIMS) == 0)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "'%s' takes a single value, but is fed with an array of %" G_GINT64_FORMAT
+                        " rows; feed a number, as in --feed=%s=1",
+                        feed, muster_tensor_dims (value)[0], feed);
+  g_autofree char *takes = muster_feed_type (graph, node);
+  g_autofree char *is_fed = muster_feed_type_of (
+      muster_tensor_dtype (value), muster_tensor_n_dims (value), muster_tensor_dims (value));
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "'%s' takes a single value, but is fed with an array of %" G_GINT64_FORMAT
-                      " rows; feed a number, as in --feed=%s=1",
-                      feed, muster_tensor_dims (array)[0], feed);
+                      "'%s' takes %s, but a step feeds it with %s; feed an array that fits", feed,
+                      takes, is_fed);
+}
+
+/* Compares what one step feeds with a placeholder. Another tensor has no declared type. */
+static gboolean
+check_value (MusterGraph *graph, const char *feed, const MusterTensor *value, GError **error)
+{
+  gint64 wanted[MUSTER_MAX_DIMS];
+  g_autofree char *op = NULL;
+  const MusterDType dtype = muster_graph_placeholder_dtype (graph, feed);
+
+  if (value == NULL || dtype == MUSTER_INVALID)
+    return TRUE;
+  (void)muster_graph_split_input (feed, &op);
+  const MusterNode *node = muster_graph_find_node (graph, op);
+  const int n_dims = muster_graph_feed_shape (graph, node, wanted, MUSTER_MAX_DIMS);
+  gboolean fits = dtype == muster_tensor_dtype (value) &&
+                  (n_dims < 0 || n_dims == muster_tensor_n_dims (value));
+  for (int i = 0; fits && i < n_dims; i++)
+    fits = wanted[i] < 0 || wanted[i] == muster_tensor_dims (value)[i];
+  return fits || fail_unfit (graph, feed, node, value, error);
+}
+
+/* What the next step will feed; the batches stay where they are. */
+static GPtrArray *
+next_batch (MusterBatches *batches)
+{
+  if (batches == NULL)
+    return NULL;
+  const gint64 position = muster_batches_position (batches);
+  GPtrArray *batch = muster_batches_next_list (batches);
+
+  muster_batches_seek (batches, position);
+  return batch;
 }
 
 static gboolean
 check_feeds (const MusterTraining *training, GError **error)
 {
   MusterGraph *graph = muster_scaffold_graph (training->scaffold);
+  g_autoptr (GPtrArray) batch = next_batch (training->batches);
 
   for (gsize i = 0; i < training->n_feeds; i++) {
-    MusterTensor *array =
-        training->batches != NULL ? muster_batches_array (training->batches, i) : NULL;
+    const MusterTensor *value = batch != NULL && i < batch->len ? batch->pdata[i] : NULL;
     if (!muster_hook_need_node (training->scaffold, training->feeds[i], error) ||
-        !check_rows (graph, training->feeds[i], array, error))
+        !check_value (graph, training->feeds[i], value, error))
       return FALSE;
   }
   return TRUE;

@@ -152,16 +152,18 @@ say_preempted (MusterTrainShow *self, const MusterPreemptionReport *preempted)
   say_resume (self, stdout);
 }
 
-/* Reports a failure, and how to resume. */
+/* Reports a failure, and how to resume: not what the first step already refuses. */
 static void
-say_failed (MusterTrainShow *self, const MusterCliResult *result, MusterExit code)
+say_failed (MusterTrainShow *self, const MusterCliResult *result, const MusterTrained *trained,
+            MusterExit code)
 {
   if (self->ready_us == 0 || code == MUSTER_EXIT_OVER) {
     muster_cli_report_failure (result);
     return;
   }
   muster_cli_say (stderr, "muster: %s\n", result->error->message);
-  say_resume (self, stderr);
+  if (code != MUSTER_EXIT_BAD_INPUT || trained->step > self->ready_step)
+    say_resume (self, stderr);
 }
 
 MusterExit
@@ -180,7 +182,7 @@ muster_train_show_end (MusterTrainShow *self, const MusterTrained *trained, cons
   const gboolean is_told = preempted.outcome != MUSTER_PREEMPTION_NOT_ASKED &&
                            muster_preemption_explains (self->preemption, error);
   if (code != MUSTER_EXIT_DONE && !is_told && error != NULL)
-    say_failed (self, &result, code);
+    say_failed (self, &result, trained, code);
   if (self->options->json)
     print_end (self, &result, trained, &preempted, code);
   else if (preempted.outcome != MUSTER_PREEMPTION_NOT_ASKED &&

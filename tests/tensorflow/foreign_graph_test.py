@@ -125,6 +125,10 @@ class Feeds(peer.TestCase):
         self.assertEqual(36, v1.train.load_checkpoint(run_dir).get_tensor("w"))
         said = peer.muster("train", *model, "--feed=x:0=[[1, 2, 3]]", *values[1:], "--steps=4", code=3)
         self.assertIn("its shape is [1,3], but 'x:0' of the graph needs [?,2]", said)
+        run_dir = os.path.join(self.place, "unfit")  # the graph doesn't tell; what the first step refuses doesn't resume
+        said = peer.muster("train", *model, values[0], "--feed=keep_prob:0=[1, 2]", *values[2:], "--batch-size=1", "--steps=4",
+                           "--feed=keras_learning_phase:0=true", "--checkpoint-dir=" + run_dir, code=3)
+        self.assertNotIn("the same command resumes", said)
 
     def test_a_queue_runner_that_needs_a_feed_is_refused(self):
         step = v1.train.get_or_create_global_step()

@@ -417,6 +417,51 @@ MUSTER_TEST (Training, refuses_another_number_of_arrays_than_of_tensors)
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "0 arrays");
 }
 
+/* What a step feeds has as many rows as a batch; a constant is whole. */
+MUSTER_TEST (Training, refuses_what_does_not_fit_a_placeholder)
+{
+  static const struct {
+    MusterDType dtype;
+    gint64 width;
+    const char *says;
+  } cases[] = {
+      {MUSTER_DOUBLE, 64, "'x:0' takes float[?,64], but a step feeds it with double[32,64]"},
+      {MUSTER_FLOAT, 63, "'x:0' takes float[?,64], but a step feeds it with float[32,63]"},
+  };
+  g_auto (Job) job = {0};
+  g_autoptr (MusterTensor) y = muster_npy_load ("tests/fixtures/digits_y.npy", NULL);
+  set_up (&job);
+  job.training.checkpoint_dir = job.directory;
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (GError) error = NULL;
+    const gint64 dims[] = {muster_tensor_dims (y)[0], cases[i].width};
+    g_autoptr (MusterTensor) x = muster_tensor_new (cases[i].dtype, 2, dims);
+    MusterTensor *arrays[] = {x, y};
+    g_autoptr (MusterBatches) batches = muster_batches_new (arrays, 2, 32, 1, NULL);
+    job.training.batches = batches;
+    MUSTER_EXPECT_FALSE (train (&job, &error));
+    MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, cases[i].says);
+  }
+  MUSTER_EXPECT_STREQ (job.told->str, "");
+  MUSTER_EXPECT_FALSE (g_file_test (job.directory, G_FILE_TEST_EXISTS));
+}
+
+/* Feeding starts with the batch that was to be first. */
+MUSTER_TEST (Training, leaves_the_batches_where_they_are)
+{
+  g_auto (Job) job = {0};
+  g_autoptr (GError) error = NULL;
+  set_up (&job);
+  job.training.without_positions = TRUE;
+  job.training.until_step = 1;
+
+  MUSTER_EXPECT_TRUE (train (&job, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_batches_position (job.batches), 1);
+}
+
 /* --- the job's end --- */
 
 /* Everybody else hears of it: who comes late leaves. */
