@@ -15,7 +15,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import traceback
 import unittest
 import xml.etree.ElementTree as ET
 
@@ -85,14 +87,32 @@ def muster_server(*arguments):
         yield target
 
 
+def fail_with(process, what, is_ending):
+    """Ends the test when a server ends before its time: TensorFlow's client may wait for one that has died without limit,
+    in calls that nothing interrupts. Names the operation that was under way."""
+    with contextlib.suppress(ChildProcessError):  # who ended it has asked for its status already
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    if is_ending.is_set():
+        return
+    stack = traceback.extract_stack(sys._current_frames()[threading.main_thread().ident])
+    own = [frame for frame in stack if "site-packages" not in frame.filename]
+    print("%s has ended by itself with %s, during '%s'\n%s" % (
+        what, process.wait(), own[-1].line, "".join(traceback.format_list(stack))), file=sys.stderr, flush=True)
+    os._exit(1)
+
+
 @contextlib.contextmanager
 def tensorflow_server(cpus=1):
     """TensorFlow's own server on a free port, with so many devices; gives its target."""
     process = subprocess.Popen([sys.executable, "-c", _SERVER, str(cpus)], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, preexec_fn=die_with_parent)
+    is_ending = threading.Event()
     try:
-        yield first_line(process, "TensorFlow's server")
+        target = first_line(process, "TensorFlow's server")
+        threading.Thread(target=fail_with, args=(process, "TensorFlow's server", is_ending), daemon=True).start()
+        yield target
     finally:
+        is_ending.set()
         end(process)
 
 
