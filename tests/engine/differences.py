@@ -117,5 +117,7 @@ UNDEFINED = {
     "an axis of int16, read as an int32": lambda d: d.has("ArgM") and d.attrs["Tidx"].type == types_pb2.DT_INT16,
     "a negative bin, written in front of the result": lambda d: d.has("DenseBincount") and "must be non-negative" in d.ours,
     "an attribute that the engine refuses by name": lambda d: "which muster's own engine doesn't support" in d.ours,
+    "a vector of indices, of which TensorFlow's kernels write the first alone; its graphs of known shapes refuse one":
+        lambda d: d.has("ScatterNd", "ResourceScatterNd") and d.kind == "refused" and d.inputs[1].ndim == 1,
     "rounded integers": lambda d: d.has("Round") and d.kind == "values" and d.inputs[0].dtype.kind in "iu",
 }

@@ -391,6 +391,14 @@ def loose_checks():
            words="Unable to open table file /usr", dtypes=[tf.float32])
     op("RestoreV2", dict(prefix=np.array(["a", "b"]), tensor_names=np.array(["a"]), shape_and_slices=np.array([""])),
        words="Input prefix should have a single element, got 2", dtypes=[tf.float32])
+    for indices, updates in [([[1]], f32(1, 2)), ([[1]], f32(1)), ([[1, 0]], f32(1)), ([[-1]], f32(1))]:
+        op("ScatterNd", dict(indices=np.array(indices, I64), updates=updates, shape=np.array([2**50], I64)), words=True)
+    for name in ["DynamicStitch", "ParallelDynamicStitch"]:
+        for index, data in [(2**31 - 1, np.ones([1, 2], F64)), (2**31 - 1, np.ones([2, 2])), (2**31 - 1, np.ones([1, 0])), (-1, np.ones([1, 0]))]:
+            op(name, dict(indices=[np.array([index], I32)], data=[data]), words=True)
+    for name in ["ArgMin", "ArgMax"]:
+        for axis in [2**63 - 1, -2**63, 2**32 + 1, 2**31]:
+            op(name, dict(input=x, dimension=np.int64(axis)), words=axis == 2**31)
     case = Case("DestroyTemporaryVariable without a name")
     with case.graph.as_default():
         a = raw.TemporaryVariable(shape=[1], dtype=tf.float32, var_name="t")

@@ -314,8 +314,8 @@ stitch_shape (MusterKernel *k, int n, gint64 *dims, int *n_dims, GError **error)
           error, "data[%d].shape = %s does not start with indices[%d].shape = %s", i, b, i, a);
     }
     for (gint64 j = 0; j < muster_tensor_n_elements (indices); j++) {
-      if (muster_int_at (indices, j) < 0)
-        return muster_invalid (error, "indices[%d] is negative: %" G_GINT64_FORMAT, i,
+      if (muster_int_at (indices, j) < 0 || muster_int_at (indices, j) == G_MAXINT32)
+        return muster_invalid (error, "indices[%d] is out of range: %" G_GINT64_FORMAT, i,
                                muster_int_at (indices, j));
       largest = MAX (largest, muster_int_at (indices, j));
     }

@@ -276,6 +276,7 @@ compute_scatter_nd (MusterKernel *k, GError **error)
     return muster_invalid (error, "Shape must be a vector");
   n = muster_kernel_input_ints (k, 2, dims, MUSTER_MAX_DIMS, error);
   if (n < 0 || !slices_init (&s, k, indices, n, dims, error) ||
+      !check_updates (&s, updates, n, dims, error) ||
       !muster_result_begin (&result, k, muster_tensor_dtype (updates), n, dims, error))
     return FALSE;
   if (result.n == 0 && muster_tensor_n_elements (updates) > 0)

@@ -372,7 +372,8 @@ positions (MusterKernel *k, const Position *table, const char *op, GError **erro
   int axis = 0, n_out = 0;
 
   if (x == NULL || !muster_check_scalar (k, 1, "dim", error) ||
-      !muster_check_axis (muster_kernel_input_int (k, 1), muster_tensor_n_dims (x), &axis, error))
+      !muster_check_axis ((gint32)muster_kernel_input_int (k, 1), muster_tensor_n_dims (x), &axis,
+                          error)) /* TensorFlow, too, takes 32 bits of an int64 */
     return FALSE;
   n = muster_tensor_dims (x)[axis];
   if (n == 0)
