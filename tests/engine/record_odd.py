@@ -386,6 +386,8 @@ def loose_checks():
     for values in [np.float32(1), np.ones([2, 1], F32)]:
         op("SparseConcat", dict(indices=[inside] * 2, values=[two, values], shapes=[shape, np.array([3, 2**62], I64)]),
            words="Input values should be a vector", concat_dim=1)
+    for sizes in [[shape, np.int64(-2)], [shape, shape[:, None]], [np.array([3, 2**62], I64), np.int64(-2)]]:
+        op("SparseConcat", dict(indices=[inside] * 2, values=[two] * 2, shapes=sizes), words=True, concat_dim=1)
     for prefix in ["/usr", ["/usr"], [["/usr"]]]:
         op("RestoreV2", dict(prefix=np.array(prefix), tensor_names=np.array(["a"]), shape_and_slices=np.array([""])),
            words="Unable to open table file /usr", dtypes=[tf.float32])

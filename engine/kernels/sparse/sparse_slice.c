@@ -119,7 +119,9 @@ static gboolean
 check_size (MusterKernel *k, int i, GError **error)
 {
   gint64 dims[MUSTER_MAX_DIMS];
-  const int n_dims = muster_kernel_input_ints (k, i, dims, MUSTER_MAX_DIMS, error);
+  const int n_dims = muster_check_vector (k, i, "Input shapes", error)
+                         ? muster_kernel_input_ints (k, i, dims, MUSTER_MAX_DIMS, error)
+                         : -1;
 
   return n_dims >= 0 && (muster_shape_n_elements (n_dims, dims) >= 0 ||
                          muster_fail (error, MUSTER_ERROR_INTERNAL,
