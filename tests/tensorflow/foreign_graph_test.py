@@ -130,6 +130,19 @@ class Feeds(peer.TestCase):
                            "--feed=keras_learning_phase:0=true", "--checkpoint-dir=" + run_dir, code=3)
         self.assertNotIn("the same command resumes", said)
 
+    def test_two_hundred_placeholders(self):
+        step = v1.train.get_or_create_global_step()
+        rows = [v1.placeholder(tf.float32, [None], name="x%d" % i) for i in range(200)]
+        w = v1.get_variable("w", initializer=0.0)
+        v1.add_to_collection("train_op", tf.group(w.assign_add(tf.add_n([tf.reduce_sum(x) for x in rows])), step.assign_add(1)))
+        v1.train.Saver()
+        v1.train.export_meta_graph(os.path.join(self.place, "many.meta"))
+        np.save(os.path.join(self.place, "x.npy"), np.float32([1, 1]))
+        peer.muster("train", "--master=local", "--meta-graph=" + os.path.join(self.place, "many.meta"), "--steps=3",
+                    *("--feed=%s=@%s" % (x.name, os.path.join(self.place, "x.npy")) for x in rows), "--batch-size=1",
+                    "--checkpoint-dir=" + os.path.join(self.place, "many"))
+        self.assertEqual(600, v1.train.load_checkpoint(os.path.join(self.place, "many")).get_tensor("w"))
+
     def test_a_queue_runner_that_needs_a_feed_is_refused(self):
         step = v1.train.get_or_create_global_step()
         rows = v1.placeholder(tf.float32, [], name="rows")
