@@ -444,6 +444,14 @@ is_known (const MusterOperation *self, const GError *failure)
          g_str_equal (self->failure->message, failure->message);
 }
 
+/* TRUE if the server has told a cause that the call which ran out had no time to tell again. */
+static gboolean
+was_cut_short (const MusterOperation *self)
+{
+  return g_strcmp0 (self->server_state, "unavailable") == 0 &&
+         muster_clock_now_us (self->clock) - self->phase_started_us < FIRST_DIAGNOSIS_US;
+}
+
 /* Handles a failed creation. Diagnoses the cause if it has changed, and when the time is over. */
 static void
 judge_creation (MusterOperation *self, GError *failure, gint64 deadline_us)
@@ -454,7 +462,8 @@ judge_creation (MusterOperation *self, GError *failure, gint64 deadline_us)
   g_autofree char *prefix = prefix_of (self);
   g_prefix_error_literal (&failure, prefix);
   self->ran_out = ran_out;
-  if (failure->domain != MUSTER_ERROR || (ran_out && muster_operation_has_no_store (self)))
+  if (failure->domain != MUSTER_ERROR ||
+      (ran_out && (muster_operation_has_no_store (self) || was_cut_short (self))))
     return;
   if (ran_out || (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) && !is_known (self, failure)))
     diagnose (self, ran_out ? NULL : failure);

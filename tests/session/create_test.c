@@ -301,3 +301,29 @@ MUSTER_TEST (Create, reports_a_silent_port_while_it_waits)
   MUSTER_EXPECT_STREQ (listener.state, "silent");
   g_free (listener.state);
 }
+
+static void
+keep_the_call (gpointer user_data)
+{
+  muster_fake_master_set_cost (((MusterSmallJob *)user_data)->master, "create",
+                               MUSTER_WAIT_FOREVER);
+}
+
+/* What the server told counts, where the end of the time cuts the last call short. */
+MUSTER_TEST (Create, keeps_the_cause_that_a_last_call_had_no_time_for)
+{
+  static const char cause[] = "'gateway:1' gets no answer from its master 'master:2'";
+  g_auto (Served) served = served_start ();
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_fake_master_set_target (job.master, muster_master_target (served.remote));
+  muster_fake_master_fail (job.master, "create", 1, G_MAXUINT, MUSTER_ERROR_UNAVAILABLE, cause);
+  muster_fake_clock_at (job.clock, TIMEOUT_US - MUSTER_SECOND, keep_the_call, &job);
+
+  g_autoptr (MusterSession) session = muster_small_job_wait (&job, TIMEOUT_US, NULL);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_SAYS (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, cause);
+  const MusterReason *server = muster_reasons_find (job.report.reasons, "server");
+  MUSTER_ASSERT_TRUE (server != NULL);
+  MUSTER_EXPECT_STREQ (server->state, "unavailable");
+}
