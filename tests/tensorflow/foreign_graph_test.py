@@ -167,7 +167,7 @@ class Feeds(peer.TestCase):
         path = os.path.join(self.place, "early.meta")
         v1.train.export_meta_graph(path)
         said = peer.muster("train", "--master=local", "--meta-graph=" + path, "--steps=4", code=3)
-        self.assertIn("a SyncReplicasOptimizer of a TensorFlow before 0.12", said)
+        self.assertIn("belongs to a SyncReplicasOptimizer of TensorFlow before 0.12", said)
 
     def test_an_iterator_that_nothing_begins_is_refused(self):
         """Several ops begin it, or one that needs a feed: the program chose, or fed."""
@@ -176,8 +176,9 @@ class Feeds(peer.TestCase):
                 ones = tf.data.Dataset.from_tensors(tf.ones([4]))
                 if kind == "several":
                     iterator = v1.data.Iterator.from_structure(v1.data.get_output_types(ones), v1.data.get_output_shapes(ones))
-                    iterator.make_initializer(ones), iterator.make_initializer(ones.repeat())
-                    why = "is initialised by several ops"
+                    iterator.make_initializer(ones)
+                    remedy = iterator.make_initializer(ones.repeat())
+                    why = "has several initialisers"
                 else:
                     rows = v1.placeholder(tf.float32, [4], name="rows")
                     iterator = v1.data.make_initializable_iterator(tf.data.Dataset.from_tensors(rows))
@@ -190,6 +191,14 @@ class Feeds(peer.TestCase):
                 said = peer.muster("train", "--master=tensorflow:" + sys.prefix, "--meta-graph=" + path, "--steps=4", code=3)
                 self.assertIn(why, said)
                 self.assertIn(why, peer.muster("inspect", path))
+                if kind == "several":
+                    for collection in "table_initializer", "local_init_op":  # with an init op of the graph's own, too
+                        v1.add_to_collection(collection, remedy if collection == "table_initializer" else tf.no_op())
+                        v1.train.export_meta_graph(path)
+                        place = os.path.join(self.place, collection)
+                        peer.muster("train", "--master=tensorflow:" + sys.prefix, "--meta-graph=" + path, "--steps=4",
+                                    "--checkpoint-dir=" + place)
+                        self.assertEqual(16, v1.train.load_checkpoint(place).get_tensor("w"))
 
     def test_values_alone_have_no_epochs(self):
         rate = v1.placeholder(tf.float32, [], name="rate")

@@ -111,11 +111,11 @@ check_beginning (MusterGraph *graph, gsize iterator, gssize begun, GError **erro
   const MusterNode *placeholder = by != NULL ? muster_feed_needed_by (graph, by) : NULL;
 
   if (begun == SEVERAL)
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "the iterator '%s' is initialised by several ops, of which none runs with "
-                        "the init ops; export the graph with one of them in the collection "
-                        "'table_initializer'",
-                        name);
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "iterator '%s' has several initialisers and no init op runs one; add one to "
+        "the collection 'table_initializer'",
+        name);
   return placeholder == NULL ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "the iterator '%s' is initialised by '%s', which needs the placeholder '%s', "

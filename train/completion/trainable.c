@@ -95,11 +95,11 @@ check_synchronised (MusterMetaGraph *meta_graph, GError **error)
                                   ? muster_node_string (node, "shared_name")
                                   : NULL;
     if (shared != NULL && g_str_has_suffix (shared, "sync_token_q"))
-      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                          "the graph has a SyncReplicasOptimizer of a TensorFlow before 0.12 (the "
-                          "queue '%s'), which only its own program can train; export it by a later "
-                          "one",
-                          node->name);
+      return muster_fail (
+          error, MUSTER_ERROR_INVALID_ARGUMENT,
+          "queue '%s' belongs to a SyncReplicasOptimizer of TensorFlow before 0.12, "
+          "whose program fills it; export the graph with TensorFlow 0.12 or later",
+          node->name);
   }
   return TRUE;
 }
