@@ -2,6 +2,7 @@
 #include "train/inspect.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/fields.h"
 #include "base/require.h"
 #include "graph/feed_option.h"
@@ -13,6 +14,7 @@
 #include "train/completion/train_ops.h"
 #include "train/completion/trainable.h"
 #include "train/inspect_private.h"
+#include "train/inspect_target.h"
 
 #include <string.h>
 
@@ -109,9 +111,9 @@ find_obstacle (const MusterInspect *self)
                             of_program->name, of_program->kind->op);
   if (sparse != NULL)
     return g_strdup_printf (
-        "needs the sparse placeholder of '%s', which --feed can give the same in each step "
-        "(--feed=%s:0=[[0,0]]), but no rows of a file: train it by a program",
-        sparse->name, sparse->name);
+        "needs the sparse placeholder of '%s', which --feed can give the same in each step, but no "
+        "rows of a file: train it by a program",
+        sparse->name);
   return NULL;
 }
 
@@ -394,13 +396,21 @@ complete_for (MusterInspect *self, const char *train_op, char ***notes, GError *
   const char *const ops[] = {train_op, NULL};
   g_autoptr (MusterMetaGraph) whole =
       muster_meta_graph_complete (self->meta_graph, ops, notes, error);
+  g_autoptr (MusterScaffold) completed = whole != NULL ? muster_scaffold_new (whole, error) : NULL;
+  if (completed == NULL)
+    return FALSE;
+  if (muster_scaffold_train_op (completed) == NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "the graph can't be completed for the train op '%s': it has another op "
+                        "'" MUSTER_TRAIN "'",
+                        train_op);
   muster_scaffold_unref (self->scaffold);
-  self->scaffold = whole != NULL ? muster_scaffold_new (whole, error) : NULL;
-  return self->scaffold != NULL;
+  self->scaffold = g_steal_pointer (&completed);
+  return TRUE;
 }
 
 /* Of train ops that can't be one step, the first one is described; of a graph that collects none,
- * the one that its program may have run. */
+ * the one that its program may have run, if the graph can be completed for it. */
 static gboolean
 choose (MusterInspect *self, MusterScaffold *scaffold, const char *const *train_ops, GError **error)
 {
@@ -416,9 +426,8 @@ choose (MusterInspect *self, MusterScaffold *scaffold, const char *const *train_
   else if (self->others->len > 1) {
     if (!complete_for (self, self->others->pdata[0], NULL, error))
       return FALSE;
-  } else if ((proposal = muster_scaffold_propose_train_op (scaffold)) != NULL) {
-    if (!complete_for (self, proposal, &self->own_notes, error))
-      return FALSE;
+  } else if ((proposal = muster_scaffold_propose_train_op (scaffold)) != NULL &&
+             complete_for (self, proposal, &self->own_notes, NULL)) {
     self->notes = (const char *const *)self->own_notes;
     self->proposal = g_steal_pointer (&proposal);
   }
@@ -431,14 +440,13 @@ choose (MusterInspect *self, MusterScaffold *scaffold, const char *const *train_
 }
 
 GPtrArray *
-muster_scaffold_inspect (MusterScaffold *self, const char *path, const char *const *train_ops,
-                         const char *target, GError **error)
+muster_scaffold_inspect_for (MusterScaffold *self, const char *path, const char *const *train_ops,
+                             MusterInspectTarget target, gpointer user_data, GError **error)
 {
-  muster_require (error, NULL, self, path, target);
-  g_auto (MusterInspect)
-      all = {.path = path, .target = target, .notes = muster_scaffold_completed (self)};
+  g_auto (MusterInspect) all = {.path = path, .notes = muster_scaffold_completed (self)};
   if (!choose (&all, self, train_ops, error))
     return NULL;
+  all.target = target (all.scaffold, user_data);
   all.facts = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_graph_fact_free);
   all.trains_by = g_new0 (guint8, muster_graph_n_nodes (all.graph) + 1);
   muster_graph_mark_needs (all.graph, muster_scaffold_train_op (all.scaffold), all.trains_by);
@@ -447,4 +455,18 @@ muster_scaffold_inspect (MusterScaffold *self, const char *path, const char *con
   all.losses = muster_inspect_find_losses (&all, &all.n_minimised);
   add_facts (&all);
   return g_steal_pointer (&all.facts);
+}
+
+static const char *
+given_target (MusterScaffold *described G_GNUC_UNUSED, gpointer user_data)
+{
+  return user_data;
+}
+
+GPtrArray *
+muster_scaffold_inspect (MusterScaffold *self, const char *path, const char *const *train_ops,
+                         const char *target, GError **error)
+{
+  muster_require (error, NULL, self, path, target);
+  return muster_scaffold_inspect_for (self, path, train_ops, given_target, (gpointer)target, error);
 }

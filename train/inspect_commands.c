@@ -3,6 +3,7 @@
 #include "graph/feed_option.h"
 #include "graph/graph_nodes.h"
 #include "graph/graph_walk.h"
+#include "graph/missing_ops.h"
 #include "train/inspect_private.h"
 
 #include <string.h>
@@ -101,14 +102,17 @@ add_train (MusterInspect *self, const char *loss)
   muster_inspect_add (self, "command", "train", command->str);
 }
 
-/* Only a training fills queues. */
+/* Only a training fills queues, those of readers' filenames too; and no master has an op of the
+ * program that exported the graph. */
 static gboolean
-takes_from_queue (MusterGraph *graph, const guint8 *needed)
+can_evaluate (MusterGraph *graph, const guint8 *needed)
 {
-  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
-    if (needed[i] && g_str_has_prefix (muster_graph_node (graph, i)->kind->op, "QueueDequeue"))
-      return TRUE;
-  return FALSE;
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
+    const char *op = muster_graph_node (graph, i)->kind->op;
+    if (needed[i] && (g_str_has_prefix (op, "QueueDequeue") || g_str_has_prefix (op, "ReaderRead")))
+      return FALSE;
+  }
+  return muster_graph_program_op (graph, needed) == NULL;
 }
 
 static void
@@ -126,7 +130,7 @@ add_on_server (MusterInspect *self, const char *loss)
   muster_inspect_add (self, "command", "prepare", prepare->str);
   muster_graph_mark_needs (self->graph, loss, needed);
   muster_graph_mark_needs (self->graph, ACCURACY, needed);
-  if (loss == NULL || takes_from_queue (self->graph, needed))
+  if (loss == NULL || !can_evaluate (self->graph, needed))
     return;
   append_model (self, evaluate, SERVER);
   (void)append_feeds (self, evaluate, needed);

@@ -10,6 +10,7 @@
 #include "graph/missing_ops.h"
 #include "train/completion/queue_runner_def.h"
 #include "train/inspect.h"
+#include "train/inspect_target.h"
 
 #include <string.h>
 
@@ -26,31 +27,63 @@ add_op (GPtrArray *ops, const char *op)
     g_ptr_array_add (ops, (gpointer)op);
 }
 
-/* The master that has all operations of a training, and what the engine lacks for it (nullable). If
- * no master has them, the engine: it can still initialise. */
-static const char *
-choose_master (MusterScaffold *scaffold, char **lacks, gboolean *needs_program)
-{
-  MusterGraph *graph = muster_scaffold_graph (scaffold);
-  g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
-  g_autoptr (GPtrArray) ops = g_ptr_array_new ();
-  g_autoptr (GPtrArray) runners =
-      muster_queue_runners_of (muster_scaffold_meta_graph (scaffold), NULL);
-  g_autoptr (GError) why = NULL;
+typedef struct {
+  const char *master; /* "none": the training calls the program that exported the graph */
+  char *why;          /* (owned) */
+} Choice;
 
+static void
+choice_clear (Choice *self)
+{
+  g_free (self->why);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Choice, choice_clear)
+
+/* All that a training runs. (transfer container) (element-type utf8): NULL-terminated */
+static GPtrArray *
+ops_of (MusterScaffold *scaffold, const GPtrArray *runners)
+{
+  GPtrArray *ops = g_ptr_array_new ();
   add_op (ops, muster_scaffold_init_op (scaffold));
   add_op (ops, muster_scaffold_local_init_op (scaffold));
   add_op (ops, muster_scaffold_train_op (scaffold));
   for (guint i = 0; runners != NULL && i < runners->len; i++)
     g_ptr_array_extend (ops, ((const MusterQueueRunner *)runners->pdata[i])->enqueues, NULL, NULL);
   g_ptr_array_add (ops, NULL);
-  if (muster_local_master_check_ops (muster_scaffold_graph (scaffold),
-                                     (const char *const *)ops->pdata, &why))
-    return "local";
-  *lacks = g_strdup (why->message);
+  return ops;
+}
+
+static gboolean
+needs_program (MusterScaffold *scaffold)
+{
+  MusterGraph *graph = muster_scaffold_graph (scaffold);
+  g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
   muster_graph_mark_needs (graph, muster_scaffold_train_op (scaffold), marked);
-  *needs_program = muster_graph_program_op (graph, marked) != NULL;
-  return *needs_program ? "local" : "tensorflow";
+  return muster_graph_program_op (graph, marked) != NULL;
+}
+
+/* The master that has all operations of a training. If none has, the engine: it can still
+ * initialise. */
+static const char *
+choose_master (MusterScaffold *scaffold, gpointer user_data)
+{
+  Choice *choice = user_data;
+  g_autoptr (GPtrArray) runners =
+      muster_queue_runners_of (muster_scaffold_meta_graph (scaffold), NULL);
+  g_autoptr (GPtrArray) ops = ops_of (scaffold, runners);
+  g_autoptr (GError) lacks = NULL;
+
+  if (muster_local_master_check_ops (muster_scaffold_graph (scaffold),
+                                     (const char *const *)ops->pdata, &lacks)) {
+    choice->master = "local";
+    choice->why = g_strconcat (
+        "muster's own engine has all operations of its ",
+        muster_scaffold_train_op (scaffold) != NULL ? "training" : "initialisation", NULL);
+    return "local";
+  }
+  choice->why = g_strdup (lacks->message);
+  choice->master = needs_program (scaffold) ? "none" : "tensorflow";
+  return strcmp (choice->master, "none") == 0 ? "local" : choice->master;
 }
 
 static void
@@ -124,27 +157,14 @@ print_text (const GPtrArray *facts)
 static GPtrArray *
 inspect (const char *path, const char *const *train_ops, GError **error)
 {
-  g_autofree char *lacks = NULL;
-  gboolean needs_program = FALSE;
+  g_auto (Choice) choice = {0};
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_load_with (path, train_ops, error);
   if (scaffold == NULL)
     return NULL;
-  g_autofree char *proposal = muster_scaffold_propose_train_op (scaffold);
-  const char *const proposed[] = {proposal, NULL};
-  g_autoptr (MusterScaffold) trained = proposal != NULL
-                                           ? muster_scaffold_load_with (path, proposed, error)
-                                           : muster_scaffold_ref (scaffold);
-  if (trained == NULL)
-    return NULL;
-  const char *target = choose_master (trained, &lacks, &needs_program);
-  const char *has_all = muster_scaffold_train_op (trained) != NULL
-                            ? "muster's own engine has all operations of its training"
-                            : "muster's own engine has all operations of its initialisation";
-  GPtrArray *facts = muster_scaffold_inspect (scaffold, path, train_ops, target, error);
+  GPtrArray *facts =
+      muster_scaffold_inspect_for (scaffold, path, train_ops, choose_master, &choice, error);
   if (facts != NULL)
-    g_ptr_array_insert (facts, 1,
-                        muster_graph_fact_new ("master", needs_program ? "none" : target,
-                                               lacks != NULL ? lacks : has_all));
+    g_ptr_array_insert (facts, 1, muster_graph_fact_new ("master", choice.master, choice.why));
   return facts;
 }
 

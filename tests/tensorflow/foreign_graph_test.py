@@ -3,10 +3,12 @@
 command as it stands, beside TensorFlow."""
 import json
 import os
+import pathlib
 import shlex
 import shutil
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import tensorflow as tf
@@ -369,6 +371,20 @@ class Inspect(peer.TestCase):
         self.assertIn("--train-op=anything", self.commands(self.path("kept.meta"))["train"])
         said = peer.muster("train", model, "--master=local", "--train-op=anything", "--steps=3")
         self.assertIn("to step 3", said)
+        os.mkfifo(self.path("pipe.meta.gz"))  # as `muster inspect <(gunzip -c kept.meta.gz)`: it is read once
+        with open(self.path("kept.meta"), "rb") as file:
+            writer = threading.Thread(target=pathlib.Path(self.path("pipe.meta.gz")).write_bytes, args=[file.read()], daemon=True)
+        writer.start()
+        self.assertIn("--train-op=anything", self.commands(self.path("pipe.meta.gz"))["train"])
+        writer.join()
+
+    def test_a_proposal_that_cannot_be_a_step_is_none(self):
+        x = v1.get_variable("x", initializer=1.0)
+        tf.group(x.assign_sub(0.5), name="anything")
+        tf.constant(1, name="muster/train")
+        v1.train.export_meta_graph(self.path("taken.meta"))
+        self.assertIn("none collected", peer.muster_json("inspect", self.path("taken.meta"))["train op"][0]["text"])
+        self.assertNotIn("--train-op=anything", self.commands(self.path("taken.meta"))["prepare"])
 
     def test_inspect_offers_no_command_for_what_no_command_can_train(self):
         """What calls the program that wrote the graph, and batches of a sparse placeholder."""
@@ -380,15 +396,17 @@ class Inspect(peer.TestCase):
                 else:
                     x = v1.placeholder(tf.float32, [None, 2], name="x")
                     product = tf.matmul(tf.ensure_shape(tf.py_function(lambda rows: rows, [x], tf.float32), [None, 2]), w)
-                loss = tf.reduce_mean(tf.square(product - 1))
+                loss = tf.reduce_mean(tf.square(product - 1), name="loss")
                 v1.train.GradientDescentOptimizer(0.1).minimize(loss, v1.train.get_or_create_global_step())
                 meta = self.path(kind + ".meta")
                 v1.train.export_meta_graph(meta)
                 facts = peer.muster_json("inspect", meta)
                 self.assertIn(why, facts["train op"][0]["text"])
+                self.assertNotIn("--feed=", facts["train op"][0]["text"])
                 self.assertEqual("none" if kind == "python" else "local", facts["master"][0]["name"])
                 self.assertIn("prepare", self.commands(meta))
                 self.assertNotIn("train", self.commands(meta))
+                self.assertEqual(kind == "sparse", "evaluate" in self.commands(meta))
                 if kind == "python":
                     said = peer.muster("train", "--master=local", "--meta-graph=" + meta, "--feed=x:0=[[1, 2]]", "--steps=1", code=3)
                     self.assertIn("no master has it", said)
@@ -425,6 +443,15 @@ class Inspect(peer.TestCase):
         v1.train.GradientDescentOptimizer(0.1).minimize(loss, v1.train.get_or_create_global_step())
         v1.train.export_meta_graph(self.path("queued.meta"))
         self.assertEqual({"train", "serve", "prepare"}, set(self.commands(self.path("queued.meta"))))
+
+    def test_a_graph_that_reads_files_has_no_command_to_evaluate(self):
+        """Their names are in a queue, which a training fills."""
+        _, record = v1.WholeFileReader().read(v1.train.string_input_producer(["file"]))
+        w = v1.get_variable("w", initializer=0.0)
+        loss = tf.square(tf.cast(tf.strings.length(record), tf.float32) * w - 1, name="loss")
+        v1.train.GradientDescentOptimizer(0.1).minimize(loss, v1.train.get_or_create_global_step())
+        v1.train.export_meta_graph(self.path("reads.meta"))
+        self.assertEqual({"train", "serve", "prepare"}, set(self.commands(self.path("reads.meta"))))
 
     def test_operations_that_the_engine_lacks_are_said_first(self):
         x = v1.get_variable("x", initializer=1.0)
