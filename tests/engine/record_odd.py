@@ -332,7 +332,8 @@ def loose_checks():
     for encoding in ["", "utf-8", "latin-1"]:
         for name in ["StringUpper", "StringLower"]:
             op(name, dict(input=np.array(["\u00e9", "aB"])), words=encoding == "latin-1", encoding=encoding)
-    for style in [dict(precision=3), dict(scientific=True), dict(shortest=True), dict(width=5, fill="-")]:
+    for style in [dict(precision=3), dict(scientific=True), dict(shortest=True), dict(width=5, fill="-"), dict(width=5, precision=1),
+                  dict(width=5, precision=2, fill="-"), dict(width=0, precision=1)]:
         op("AsString", dict(input=np.array(["3.2", ""])), **style)
     for unit in ["BYTE", "UTF8_CHAR"]:
         for size in [-1, -2**31]:

@@ -99,9 +99,12 @@ append_integer (MusterText *text, const Style *style, gint64 value, gboolean is_
 static void
 append_string (MusterText *text, const Style *style, MusterString string)
 {
-  gint64 width = g_ascii_strtoll (style->middle, NULL, 10);
-  gsize padding = (gsize)MAX (ABS (width) - (gint64)string.size, 0);
+  char *end;
+  gint64 width = g_ascii_strtoll (style->middle, &end, 10);
 
+  if (width != 0 && *end == '.') /* without a width, TensorFlow ignores the precision */
+    string.size = MIN (string.size, (gsize)g_ascii_strtoll (end + 1, NULL, 10));
+  const gsize padding = (gsize)MAX (ABS (width) - (gint64)string.size, 0);
   if (width > 0)
     muster_text_put_n (text, ' ', padding);
   muster_text_append_string (text, string);
