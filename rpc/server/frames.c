@@ -2,7 +2,6 @@
 #include "rpc/server/frames.h"
 
 #include "base/clock.h"
-#include "base/memory_account.h"
 
 #include <string.h>
 
@@ -14,9 +13,6 @@
 /* Calls that may be taken back at once, and then each second. */
 #define MAX_RESETS        2000
 #define RESETS_PER_SECOND 200
-
-/* What a connection may hold of requests that haven't ended, however little memory is left. */
-#define MAY_HOLD ((gsize)4 << 20)
 
 #define FRAME_HEAD 9
 
@@ -35,8 +31,7 @@ struct _MusterFrames {
   guint32 n_payload;   /* bytes of the frame that are to come */
   gsize block;         /* bytes of the headers that haven't ended; 0: none */
   guint32 last_id;     /* of the calls so far */
-  GHashTable *unended; /* (owned) (nullable) calls whose request hasn't ended, with its bytes */
-  gsize n_held;        /* bytes of those, which gRPC keeps */
+  GHashTable *unended; /* (owned) (nullable) a set of the calls whose request hasn't ended */
   gboolean is_early;   /* nothing was sent to it */
   gboolean is_settled; /* it has acknowledged the settings */
   guint n_unsettled;
@@ -46,7 +41,6 @@ struct _MusterFrames {
 
 static guint max_unsettled = 64; /* atomic */
 static guint max_unended = 64;   /* atomic */
-static gsize n_held_in_all;      /* atomic: of all connections */
 
 static void
 raise_to (guint *limit, guint n)
@@ -82,26 +76,12 @@ muster_frames_new (void)
   return g_new0 (MusterFrames, 1);
 }
 
-/* So many bytes more, or fewer. The process's account has them until the request ends; then who
- * handles it counts it. */
-static void
-hold (MusterFrames *self, gssize n_bytes)
-{
-  self->n_held += (gsize)n_bytes;
-  __atomic_fetch_add (&n_held_in_all, (gsize)n_bytes, __ATOMIC_RELAXED);
-  if (n_bytes > 0)
-    muster_memory_add (MUSTER_MEMORY_MESSAGES, (gsize)n_bytes);
-  else
-    muster_memory_release (MUSTER_MEMORY_MESSAGES, (gsize)-n_bytes);
-}
-
 void
 muster_frames_free (MusterFrames *self)
 {
   if (self == NULL)
     return;
   enter (self);
-  hold (self, -(gssize)self->n_held);
   g_clear_pointer (&self->unended, g_hash_table_unref);
   g_free (self);
 }
@@ -117,33 +97,8 @@ muster_frames_has_answered (MusterFrames *self, gboolean has_answered)
 static void
 end_request (MusterFrames *self, guint32 id)
 {
-  gpointer n_bytes;
-  if (self->unended != NULL &&
-      g_hash_table_steal_extended (self->unended, GUINT_TO_POINTER (id), NULL, &n_bytes))
-    hold (self, -(gssize)GPOINTER_TO_SIZE (n_bytes));
-}
-
-/* gRPC keeps a request until all of it is there, so that one that never ends would be bounded by
- * nothing. Requests that were refused in the end are left alone as long as there is memory. */
-static gboolean
-holds_too_much (const MusterFrames *self)
-{
-  const guint64 most = muster_memory_limit ();
-  return most > 0 && self->n_held > MAY_HOLD && muster_memory_left () == 0 &&
-         __atomic_load_n (&n_held_in_all, __ATOMIC_RELAXED) > most / 2;
-}
-
-static const char *
-take_data (MusterFrames *self, guint32 id)
-{
-  gpointer n_bytes;
-  if (self->unended == NULL ||
-      !g_hash_table_lookup_extended (self->unended, GUINT_TO_POINTER (id), NULL, &n_bytes))
-    return NULL;
-  g_hash_table_insert (self->unended, GUINT_TO_POINTER (id),
-                       GSIZE_TO_POINTER (GPOINTER_TO_SIZE (n_bytes) + self->n_payload));
-  hold (self, self->n_payload);
-  return holds_too_much (self) ? "requests that don't end, over the limit of memory" : NULL;
+  if (self->unended != NULL)
+    g_hash_table_remove (self->unended, GUINT_TO_POINTER (id));
 }
 
 static const char *
@@ -156,7 +111,7 @@ begin_call (MusterFrames *self, guint32 id, gboolean is_whole)
     return NULL;
   if (self->unended == NULL)
     self->unended = g_hash_table_new (NULL, NULL);
-  g_hash_table_insert (self->unended, GUINT_TO_POINTER (id), NULL);
+  g_hash_table_add (self->unended, GUINT_TO_POINTER (id));
   return g_hash_table_size (self->unended) > __atomic_load_n (&max_unended, __ATOMIC_RELAXED)
              ? "too many calls whose request doesn't end"
              : NULL;
@@ -210,9 +165,8 @@ take_frame (MusterFrames *self)
   case CONTINUATION:
     return add_to_block (self, self->n_payload, (flags & END_HEADERS) != 0);
   case DATA:
-    if ((flags & END_STREAM) == 0)
-      return take_data (self, id);
-    end_request (self, id);
+    if ((flags & END_STREAM) != 0)
+      end_request (self, id);
     return NULL;
   case RST_STREAM:
     end_request (self, id);

@@ -7,8 +7,7 @@ G_BEGIN_DECLS
 
 /* MusterFrames follows the HTTP/2 frames that a client sends, and says when it asks for more than
  * any client needs: gRPC 1.51 bounds neither the headers of a call nor calls that are taken back,
- * nor those of a client that never acknowledges the settings, nor what it keeps of requests that
- * haven't ended, which this counts in the process's memory. It looks at the frames' heads only. A
+ * nor those of a client that never acknowledges the settings. It looks at the frames' heads only. A
  * connection that doesn't begin as HTTP/2 isn't followed. One thread at a time for each. */
 
 typedef struct _MusterFrames MusterFrames;

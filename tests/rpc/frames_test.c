@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/server/frames.h"
 
-#include "base/memory_account.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>
@@ -202,39 +201,4 @@ MUSTER_TEST (Frames, do_not_follow_another_protocol)
   MUSTER_EXPECT_NULL (muster_frames_read (frames, (const guint8 *)get, sizeof get));
   for (int i = 0; i < 1000; i++)
     MUSTER_EXPECT_NULL (send (frames, CONTINUATION, 0, 1, 16384));
-}
-
-#define PIECE 16384
-
-/* Sends pieces of requests that don't end, of so many calls in turn, until that is refused. */
-static const char *
-send_until_refused (MusterFrames *frames, guint32 n_calls, gsize most, gsize *n_sent)
-{
-  const char *why = settle (frames);
-  for (guint32 i = 0; i < n_calls && why == NULL; i++)
-    why = send (frames, HEADERS, END_HEADERS, 2 * i + 1, 10);
-  for (*n_sent = 0; *n_sent < most && why == NULL; *n_sent += PIECE)
-    why = send (frames, DATA, 0, 2 * (guint32)(*n_sent / PIECE % n_calls) + 1, PIECE);
-  return why;
-}
-
-MUSTER_TEST (Frames, count_requests_that_do_not_end_and_refuse_them_over_the_limit_of_memory)
-{
-  const guint64 before = muster_memory_used_in_all ();
-  gsize n_sent;
-  muster_memory_set_limit (before + (32 << 20));
-  MusterFrames *frames = begin ();
-
-  const char *why = send_until_refused (frames, 8, 64 << 20, &n_sent);
-
-  MUSTER_EXPECT_STREQ (why, "requests that don't end, over the limit of memory");
-  MUSTER_EXPECT_LE (n_sent, (33 << 20));
-  MUSTER_EXPECT_GE (muster_memory_used_in_all (), before + (31 << 20));
-  g_autoptr (MusterFrames) another = begin ();
-  MUSTER_EXPECT_NULL (send_until_refused (another, 2, 1 << 20, &n_sent));
-  muster_frames_free (frames);
-  MUSTER_EXPECT_NULL (send (another, RST_STREAM, 0, 1, 4));
-  MUSTER_EXPECT_NULL (send (another, DATA, END_STREAM, 3, PIECE));
-  MUSTER_EXPECT_LE (muster_memory_used_in_all (), before + PIECE);
-  muster_memory_set_limit (0);
 }
