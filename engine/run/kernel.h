@@ -37,9 +37,10 @@ G_BEGIN_DECLS
  *
  * The attributes are all that the op has, separated by spaces, but for those that have no effect
  * here (engine/run/signature.c) and those in the signature that may be anything. A type attribute
- * has its dtypes: dtypes and sets (any, number, real, float, integer; "all" is any plus handles,
- * for ops that only pass them on), joined by "|", such as "T:number|bool". Any other is its name
- * ("keep_dims"), or NAME=false where the kernel can't do with true.
+ * has its dtypes: a set (any, number, real, float, integer; "all" is any plus handles, for ops that
+ * only pass them on), or dtypes and sets joined by "|", such as "T:number|bool", where "float" is
+ * the dtype. Any other is its name ("keep_dims"), or NAME=false where the kernel can't do with
+ * true. "N>=2" says how many tensors "N*T" or "*Tlist" has at least, where that isn't 1.
  *
  * Before a step first runs, every node is checked against its op's signature: the number of inputs,
  * their dtypes, the attributes, of which it may have no others. So a kernel never checks dtypes,

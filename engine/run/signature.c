@@ -15,6 +15,7 @@ typedef struct {
   MusterDType dtype; /* INVALID: given by attr */
   int attr;          /* index of the type attribute, or -1 */
   char *many_attr;   /* (owned) (nullable) of COUNTED and LISTED */
+  gint64 minimum;    /* of COUNTED and LISTED: how many tensors there are at least */
 } Arg;
 
 typedef struct {
@@ -27,6 +28,7 @@ typedef struct {
 typedef struct {
   char *name;        /* (owned) */
   gboolean is_false; /* the only value that the kernel computes with */
+  gint64 minimum;    /* of a number of tensors, or the length of a list of types */
 } PlainAttr;
 
 struct _MusterSignature {
@@ -135,12 +137,16 @@ read_set (const MusterOp *op, const char *text, MusterDType *first)
 static void
 read_plain_attr (MusterSignature *self, const char *word)
 {
-  const char *equals = strchr (word, '=');
-  if (equals != NULL && !g_str_equal (equals, "=false"))
-    g_error ("op %s: invalid attribute '%s' (use NAME or NAME=false)", self->op->name, word);
-  const PlainAttr attr = {.name = equals != NULL ? g_strndup (word, (gsize)(equals - word))
-                                                 : g_strdup (word),
-                          .is_false = equals != NULL};
+  const gsize length = strcspn (word, "=>");
+  const char *rest = word + length;
+  const gboolean is_false = g_str_equal (rest, "=false");
+  const gboolean has_minimum = g_str_has_prefix (rest, ">=") && g_ascii_isdigit (rest[2]);
+  if (*rest != '\0' && !is_false && !has_minimum)
+    g_error ("op %s: invalid attribute '%s' (use NAME, NAME=false or NAME>=NUMBER)", self->op->name,
+             word);
+  const PlainAttr attr = {.name = g_strndup (word, length),
+                          .is_false = is_false,
+                          .minimum = has_minimum ? g_ascii_strtoll (rest + 2, NULL, 10) : 1};
   g_array_append_val (self->plain, attr);
 }
 
@@ -175,6 +181,22 @@ find_attr (const MusterSignature *self, const char *name)
   return -1;
 }
 
+static const PlainAttr *
+find_plain (const MusterSignature *self, const char *name)
+{
+  for (guint i = 0; i < self->plain->len; i++)
+    if (g_str_equal (g_array_index (self->plain, PlainAttr, i).name, name))
+      return &g_array_index (self->plain, PlainAttr, i);
+  return NULL;
+}
+
+static gint64
+minimum_of (const MusterSignature *self, const char *many_attr)
+{
+  const PlainAttr *plain = find_plain (self, many_attr);
+  return plain != NULL ? plain->minimum : 1;
+}
+
 /* A type attribute that isn't listed may be anything. */
 static int
 attr_index (MusterSignature *self, const char *name)
@@ -199,11 +221,13 @@ read_type (MusterSignature *self, Arg *arg, const char *text)
     arg->many = LISTED;
     arg->many_attr = g_strdup (text + 1);
     arg->attr = find_attr (self, arg->many_attr);
+    arg->minimum = minimum_of (self, arg->many_attr);
     return;
   }
   if (star != NULL) {
     arg->many = COUNTED;
     arg->many_attr = g_strndup (text, (gsize)(star - text));
+    arg->minimum = minimum_of (self, arg->many_attr);
     text = star + 1;
   }
   arg->is_ref = *text == '&';
@@ -313,6 +337,17 @@ refuse_dtype (const Resolving *r, const TypeAttr *attr, MusterDType dtype, GErro
       attr->name, muster_dtype_name (dtype), list->str, r->node->name, r->node->kind->op);
 }
 
+static gboolean
+refuse_count (const Resolving *r, const Arg *arg, gint64 count, GError **error)
+{
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "%s for attr '%s' of %" G_GINT64_FORMAT
+                      " must be at least minimum %" G_GINT64_FORMAT
+                      "\n\t; NodeDef: {{node %s}}; Op '%s'",
+                      arg->many == LISTED ? "Length" : "Value", arg->many_attr, count, arg->minimum,
+                      r->node->name, r->node->kind->op);
+}
+
 /* The number of an argument's tensors in this node. */
 static gboolean
 count_of (const Resolving *r, const Arg *arg, gint64 *count, GError **error)
@@ -327,9 +362,11 @@ count_of (const Resolving *r, const Arg *arg, gint64 *count, GError **error)
            value->value_case == TENSORFLOW__ATTR_VALUE__VALUE_LIST)
     *count = value->list != NULL ? (gint64)value->list->n_type : 0;
   else
-    *count = -1;
-  if (*count >= 0 &&
-      (arg->many == LISTED || *count <= (gint64)MAX (r->node->n_input, MAX_UNLISTED)))
+    *count = G_MAXINT64;
+  if (*count < arg->minimum)
+    return refuse_count (r, arg, *count, error);
+  if (*count <= (gint64)MAX (r->node->n_input, MAX_UNLISTED) ||
+      (arg->many == LISTED && *count != G_MAXINT64))
     return TRUE;
   return muster_fail (
       error, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -469,15 +506,6 @@ counts_tensors (const GArray *args, const char *name)
     if (g_strcmp0 (g_array_index (args, Arg, i).many_attr, name) == 0)
       return TRUE;
   return FALSE;
-}
-
-static const PlainAttr *
-find_plain (const MusterSignature *self, const char *name)
-{
-  for (guint i = 0; i < self->plain->len; i++)
-    if (g_str_equal (g_array_index (self->plain, PlainAttr, i).name, name))
-      return &g_array_index (self->plain, PlainAttr, i);
-  return NULL;
 }
 
 gboolean

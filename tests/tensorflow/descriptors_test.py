@@ -6,6 +6,7 @@ A field may be left out. A message that merely passes may be declared as its byt
 import glob
 import importlib
 import os
+import re
 import subprocess
 import sys
 
@@ -117,8 +118,19 @@ class Descriptors(peer.TestCase):
         declared = {op: [attr.name for attr in op_def_registry.get(op).attr] for op in ops}
         self.assertEqual(self.ops_tool(*("%s:%s" % (op, attr) for op in ops for attr in declared[op])), [])
         for op, attributes in ops.items():
-            self.assertLessEqual({word.split(":")[0].split("=")[0] for word in attributes.split()}, set(declared[op]), op)
+            self.assertLessEqual({re.split("[:=>]", word)[0] for word in attributes.split()}, set(declared[op]), op)
         print("%d attributes of %d operations" % (sum(map(len, declared.values())), len(ops)), file=sys.stderr)
+
+    def test_the_engine_wants_as_many_tensors(self):
+        """How many there are at least of an argument that is several, and how long a list of types is."""
+        for op, attributes in (line.split("\t") for line in self.ops_tool()):
+            mine = dict(re.findall(r"(\w+)>=(\d+)", attributes))
+            declared = op_def_registry.get(op)
+            many = {name for arg in [*declared.input_arg, *declared.output_arg] for name in (arg.number_attr, arg.type_list_attr)}
+            for attr in declared.attr:
+                if attr.name in many:
+                    self.assertEqual(int(mine.pop(attr.name, 1)), attr.minimum, "%s of %s" % (attr.name, op))
+            self.assertEqual(mine, {}, op)
 
     def ops_tool(self, *arguments):
         return subprocess.run([OPS_TOOL, *arguments], stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout.splitlines()

@@ -506,6 +506,6 @@ const MusterOp muster_array_ops[] = {
     {"BroadcastArgs", "s0:T, s1:T -> r0:T", INTS, compute_broadcast_args, 0},
     {"BroadcastGradientArgs", "s0:T, s1:T -> r0:T, r1:T", INTS, compute_broadcast_gradient_args, 0},
     {"ConcatOffset", "concat_dim:int32, shape:N*shape_type -> offset:N*shape_type",
-     "shape_type:int32|int64", compute_concat_offset, 0},
+     "shape_type:int32|int64 N>=2", compute_concat_offset, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

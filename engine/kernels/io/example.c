@@ -610,19 +610,21 @@ compute_parse_single_example (MusterKernel *k, GError **error)
 #define SPARSE_OUT(n)                                                                              \
   "sparse_indices:" n "*int64, sparse_values:*sparse_types, sparse_shapes:" n                      \
   "*int64, dense_values:*Tdense"
+#define COLUMNS "sparse_types>=0 Tdense>=0 dense_shapes"
 
 const MusterOp muster_example_ops[] = {
     {"ParseExample",
      "serialized:string, names:string, sparse_keys:Nsparse*string, dense_keys:Ndense*string, "
      "dense_defaults:*Tdense -> " SPARSE_OUT ("Nsparse"),
-     "dense_shapes", compute_parse_example, 0},
+     "Nsparse>=0 Ndense>=0 " COLUMNS, compute_parse_example, 0},
     {"ParseExampleV2",
      "serialized:string, names:string, sparse_keys:string, dense_keys:string, ragged_keys:string, "
      "dense_defaults:*Tdense -> " SPARSE_OUT (
          "num_sparse") ", ragged_values:*ragged_value_types, ragged_row_splits:*ragged_split_types",
-     "dense_shapes", compute_parse_example_v2, 0},
+     "num_sparse>=0 ragged_value_types>=0 ragged_split_types>=0 " COLUMNS, compute_parse_example_v2,
+     0},
     {"ParseSingleExample",
      "serialized:string, dense_defaults:*Tdense -> " SPARSE_OUT ("num_sparse"),
-     "sparse_keys dense_keys dense_shapes", compute_parse_single_example, 0},
+     "num_sparse>=0 sparse_keys dense_keys " COLUMNS, compute_parse_single_example, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -319,10 +319,11 @@ compute_timestamp (MusterKernel *k, GError **error)
 
 const MusterOp muster_print_ops[] = {
     {"Assert", "condition:bool, data:*T ->", "summarize", compute_assert, S},
-    {"Print", "input:T, data:*U -> output:T", "T:any message first_n summarize", compute_print, S},
+    {"Print", "input:T, data:*U -> output:T", "T:any U>=0 message first_n summarize", compute_print,
+     S},
     {"PrintV2", "input:string ->", "output_stream end", compute_print_v2, S},
-    {"StringFormat", "inputs:*T -> output:string", "template placeholder summarize", compute_format,
-     0},
+    {"StringFormat", "inputs:*T -> output:string", "T>=0 template placeholder summarize",
+     compute_format, 0},
     {"Timestamp", " -> ts:double", "", compute_timestamp, S},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -394,8 +394,9 @@ compute_cross_hashed (MusterKernel *k, GError **error)
   return count_crosses (&c, error) && set_crosses (k, &c, error);
 }
 
-#define COLUMNS      "indices:N*int64, values:*sparse_types, shapes:N*int64, dense_inputs:*dense_types"
-#define COLUMN_TYPES "sparse_types:int64|string dense_types:int64|string"
+#define COLUMNS "indices:N*int64, values:*sparse_types, shapes:N*int64, dense_inputs:*dense_types"
+#define COLUMN_TYPES                                                                               \
+  "sparse_types:int64|string dense_types:int64|string N>=0 sparse_types>=0 dense_types>=0"
 
 const MusterOp muster_sparse_cross_ops[] = {
     {"SparseCross", COLUMNS " -> output_indices:int64, output_values:out_type, output_shape:int64",

@@ -337,8 +337,8 @@ compute_split (MusterKernel *k, GError **error)
 #define SPARSE_OUT " -> output_indices:int64, output_values:T, output_shape:int64"
 
 const MusterOp muster_sparse_slice_ops[] = {
-    {"SparseConcat", "indices:N*int64, values:N*T, shapes:N*int64" SPARSE_OUT, "T:any concat_dim",
-     compute_concat, 0},
+    {"SparseConcat", "indices:N*int64, values:N*T, shapes:N*int64" SPARSE_OUT,
+     "T:any concat_dim N>=2", compute_concat, 0},
     {"SparseSlice", "indices:int64, values:T, shape:int64, start:int64, size:int64" SPARSE_OUT,
      "T:any", compute_slice, 0},
     {"SparseSliceGrad",

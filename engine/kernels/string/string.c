@@ -229,7 +229,7 @@ compute_regex_replace (MusterKernel *k, GError **error)
 }
 
 const MusterOp muster_string_ops[] = {
-    {"StringJoin", "inputs:N*string -> output:string", "separator", compute_string_join, 0},
+    {"StringJoin", "inputs:N*string -> output:string", "separator N>=0", compute_string_join, 0},
     {"StaticRegexFullMatch", "input:string -> output:bool", "pattern",
      compute_static_regex_full_match, 0},
     {"RegexFullMatch", "input:string, pattern:string -> output:bool", "", compute_regex_full_match,
