@@ -417,7 +417,9 @@ take_elements (MusterKernel *k, guint32 i, const MusterPlanInput *input, const M
   if (first != NULL)
     return take_other (k, i, input, first, error);
   g_autofree char *name = muster_kernel_input_name (k, (int)i);
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Input '%s' has no handle: it is empty",
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Input '%s' has no handle of a resource: it is empty, or was gathered from "
+                      "outside; check its indices",
                       name);
 }
 

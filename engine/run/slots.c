@@ -3,7 +3,8 @@
 
 /* Handles: as text, and as elements of tensors, for QueueBase.from_list () and its like. A handle
  * that is an element is its number in the run, so that the kernels that move elements need to know
- * nothing of it; the run holds what is behind it to its end. */
+ * nothing of it; the run holds what is behind it to its end. They count from 1: a kernel fills with
+ * zeros where it has no element. */
 
 MusterTensor *
 muster_slot_handle_text (const MusterSlot *slot)
@@ -31,7 +32,7 @@ muster_run_number_handle (MusterRun *self, const MusterSlot *slot)
     g_array_set_clear_func (self->handles, clear_handle);
   }
   g_array_append_val (self->handles, held);
-  return muster_tensor_new_int64 (self->handles->len - 1);
+  return muster_tensor_new_int64 (self->handles->len);
 }
 
 const MusterSlot *
@@ -43,6 +44,8 @@ muster_kernel_input_handle (const MusterKernel *k, int i)
   if (muster_tensor_n_elements (slot->value) == 0)
     return NULL;
   const guint64 number = *(const guint64 *)muster_tensor_data (slot->value);
-  g_assert (number < k->run->handles->len);
-  return &g_array_index (k->run->handles, MusterSlot, number);
+  if (number == 0)
+    return NULL;
+  g_assert (number <= k->run->handles->len);
+  return &g_array_index (k->run->handles, MusterSlot, number - 1);
 }

@@ -86,7 +86,7 @@ muster_kernel_input_slot (const MusterKernel *k, int i)
 }
 
 /* The same; of a tensor of handles the first one, as TensorFlow's kernels take it; NULL: it is
- * empty. */
+ * empty, or the element is none. */
 const MusterSlot *muster_kernel_input_handle (const MusterKernel *k, int i);
 
 static inline MusterSlot *

@@ -72,6 +72,7 @@ def handles_as_elements():
     picked("GatherV2", lambda q, i: raw.GatherV2(params=stacked(q), indices=i, axis=0), "indices = 3 is not in [0, 3)")
     picked("Gather", lambda q, i: raw.Gather(params=stacked(q), indices=i))
     picked("GatherNd", lambda q, i: raw.GatherNd(params=stacked(q), indices=[i]))
+    picked("GatherNd that ignores", lambda q, i: raw.GatherNd(params=stacked(q), indices=[i], bad_indices_policy="IGNORE"))
     picked("StridedSlice", lambda q, i: stacked(q)[i])
     picked("a vector of one", lambda q, i: raw.GatherV2(params=stacked(q), indices=[i], axis=0))
     picked("two of them", lambda q, i: raw.GatherV2(params=stacked(q), indices=[i, 0], axis=0))
