@@ -146,7 +146,7 @@ muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max,
   default: {
     g_autofree char *input = muster_kernel_input_name (k, i);
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Input %d ('%s') has dtype %s (use int32 or int64)", i, input,
+                 "Input %d ('%s') has dtype %s (use int8, int16, int32 or int64)", i, input,
                  muster_dtype_name (muster_tensor_dtype (tensor)));
     return -1;
   }

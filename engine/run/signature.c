@@ -534,14 +534,15 @@ check_attributes (const Resolving *r, GError **error)
         value->value_case == TENSORFLOW__ATTR_VALUE__VALUE_B && value->b)
       return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
                           "attr '%s' of node '%s' (op '%s') is true, which muster's own engine "
-                          "doesn't support: use TensorFlow's runtime (--master=tensorflow)",
+                          "doesn't support; use TensorFlow's runtime (--master=tensorflow)",
                           name, r->node->name, kind->op);
     if (plain == NULL && name[0] != '_' && !muster_signature_has (r->signature, name))
-      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                          "NodeDef mentions attr '%s' not in Op<name=%s>; NodeDef: {{node %s}}. "
-                          "muster's own engine doesn't know it: TensorFlow's runtime may "
-                          "(--master=tensorflow)",
-                          name, kind->op, r->node->name);
+      return muster_fail (
+          error, MUSTER_ERROR_INVALID_ARGUMENT,
+          "NodeDef mentions attr '%s' not in Op<name=%s>; NodeDef: {{node %s}}. "
+          "muster's own engine doesn't know it; use TensorFlow's runtime if that does "
+          "(--master=tensorflow)",
+          name, kind->op, r->node->name);
   }
   return TRUE;
 }

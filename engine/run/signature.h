@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* MusterSignature is the parsed signature of a MusterOp: its inputs and outputs, and the allowed
- * dtypes of its type attributes, and its other attributes. A node is resolved against it when a
+/* MusterSignature is the parsed signature of a MusterOp: its inputs, its outputs, the allowed
+ * dtypes of its type attributes and its other attributes. A node is resolved against it when a
  * plan is made. A type attribute that a node lacks (in a graph stripped of defaults) is the dtype
  * of the first input that has it, or else the first dtype that it is listed with. */
 

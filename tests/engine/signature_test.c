@@ -105,7 +105,8 @@ MUSTER_TEST (Signature, refuses_an_attribute_that_must_be_false_by_name)
   MUSTER_EXPECT_EQ (fetch_float (session, "rounds"), 3.0f);
   g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "truncates", &error);
   EXPECT_SAYS (error, MUSTER_ERROR_UNIMPLEMENTED,
-               "attr 'Truncate' of node 'truncates' (op 'Cast') is true");
+               "attr 'Truncate' of node 'truncates' (op 'Cast') is true, which muster's own engine "
+               "doesn't support; use TensorFlow's runtime");
 }
 
 MUSTER_TEST (Signature, refuses_too_few_and_too_many_inputs)
