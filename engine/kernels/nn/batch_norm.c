@@ -234,51 +234,64 @@ set_gradients (MusterKernel *k, const Norm *n, MusterTensor *dx, GError **error)
 }
 
 static gboolean
-compute_norm_grad (MusterKernel *k, GError **error)
+check_norm_grad (MusterKernel *k, const Layout *l, GError **error)
 {
-  g_auto (Norm) n = {0};
-  MusterTensor *x = muster_kernel_input (k, 1), *dx;
+  MusterTensor *dy = muster_kernel_input (k, 0), *x = muster_kernel_input (k, 1);
 
-  if (!read_layout (k, 1, &n.l, error))
-    return FALSE;
-  if (n.l.is_first && !n.l.is_training)
+  if (l->is_first && !l->is_training)
     return muster_invalid (error, "The implementation of FusedBatchNormGrad with is_training=False "
                                   "only support NHWC tensor format for now.");
-  if (!muster_same_shape (muster_kernel_input (k, 0), x)) {
-    g_autofree char *a = muster_shape_text (muster_kernel_input (k, 0));
-    g_autofree char *b = muster_shape_text (x);
+  if (!muster_same_shape (dy, x)) {
+    g_autofree char *a = muster_shape_text (dy), *b = muster_shape_text (x);
     return muster_invalid (error,
                            "x and y_backprop must have same shape, but x has shape %s and "
                            "y_backprop has shape %s",
                            b, a);
   }
-  if (!check_vector (k, 2, "scale", &n.l, error) ||
-      !check_vector (k, 3, "reserve_space_1", &n.l, error) ||
-      !check_vector (k, 4, "reserve_space_2", &n.l, error) || !norm_begin (k, &n, error))
+  return check_vector (k, 2, "scale", l, error) &&
+         check_vector (k, 3, "reserve_space_1", l, error) &&
+         check_vector (k, 4, "reserve_space_2", l, error);
+}
+
+/* The gradient of x, and by channel those of scale and offset, in a and b. */
+static void
+fill_norm_grad (Norm *n, float *to)
+{
+  const float *dy = input (n, 0), *from = input (n, 1), *scale = input (n, 2);
+
+  for (gint64 c = 0; c < n->l.channels; c++) {
+    n->mean[c] = (double)input (n, 3)[c];
+    n->variance[c] = 1 / sqrt ((double)input (n, 4)[c] + n->l.epsilon);
+  }
+  add_up (&n->l, from, n->mean, dy, n->a);
+  add_up (&n->l, dy, NULL, NULL, n->b);
+  if (n->l.is_training) {
+    EACH (&n->l, {
+      const double inverse = n->variance[c], centred = (double)from[at] - n->mean[c];
+      to[at] = (float)((double)scale[c] * inverse *
+                       ((double)dy[at] - n->b[c] / n->l.n -
+                        centred * inverse * inverse * n->a[c] / n->l.n));
+    });
+  } else {
+    EACH (&n->l, to[at] = (float)((double)dy[at] * (double)scale[c] * n->variance[c]));
+  }
+  for (gint64 c = 0; c < n->l.channels; c++)
+    n->a[c] *= n->variance[c];
+}
+
+static gboolean
+compute_norm_grad (MusterKernel *k, GError **error)
+{
+  g_auto (Norm) n = {0};
+  MusterTensor *x = muster_kernel_input (k, 1), *dx;
+
+  if (!read_layout (k, 1, &n.l, error) || !check_norm_grad (k, &n.l, error) ||
+      !norm_begin (k, &n, error))
     return FALSE;
   dx = muster_wide_output (k, 0, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
   if (dx == NULL)
     return FALSE;
-  const float *dy = input (&n, 0), *from = input (&n, 1), *scale = input (&n, 2);
-  float *to = muster_tensor_data_mutable (dx);
-  for (gint64 c = 0; c < n.l.channels; c++) {
-    n.mean[c] = (double)input (&n, 3)[c];
-    n.variance[c] = 1 / sqrt ((double)input (&n, 4)[c] + n.l.epsilon);
-  }
-  add_up (&n.l, from, n.mean, dy, n.a);
-  add_up (&n.l, dy, NULL, NULL, n.b);
-  if (n.l.is_training) {
-    EACH (&n.l, {
-      const double inverse = n.variance[c], centred = (double)from[at] - n.mean[c];
-      to[at] =
-          (float)((double)scale[c] * inverse *
-                  ((double)dy[at] - n.b[c] / n.l.n - centred * inverse * inverse * n.a[c] / n.l.n));
-    });
-  } else {
-    EACH (&n.l, to[at] = (float)((double)dy[at] * (double)scale[c] * n.variance[c]));
-  }
-  for (gint64 c = 0; c < n.l.channels; c++)
-    n.a[c] *= n.variance[c];
+  fill_norm_grad (&n, muster_tensor_data_mutable (dx));
   return set_gradients (k, &n, dx, error);
 }
 

@@ -251,44 +251,59 @@ compute_slice (MusterKernel *k, GError **error)
 /* The gradient of a slice: zero for the elements outside. The slice has its elements in the input's
  * order. */
 static gboolean
-compute_slice_grad (MusterKernel *k, GError **error)
+check_slice_grad (MusterTensor *grad, MusterTensor *in, MusterTensor *start, MusterTensor *out,
+                  GError **error)
 {
-  MusterTensor *grad = muster_kernel_input (k, 0), *in = muster_kernel_input (k, 1);
-  MusterTensor *start = muster_kernel_input (k, 2), *out = muster_kernel_input (k, 3), *result;
-  gint64 n, n_dims, used = 0;
-  gsize size = muster_dtype_size (muster_tensor_dtype (grad));
-  guint8 *to;
-
   if (muster_tensor_n_dims (in) != 2 || muster_tensor_n_dims (out) != 2)
     return muster_invalid (error, "Input and output indices should be matrices");
   if (muster_tensor_n_dims (grad) != 1 || muster_tensor_n_dims (start) != 1)
     return muster_invalid (error, "Input gradient and start should be vectors");
-  n = muster_tensor_dims (in)[0];
-  n_dims = muster_tensor_dims (in)[1];
+  const gint64 n_out = muster_tensor_dims (out)[0], n_dims = muster_tensor_dims (in)[1];
   if (muster_tensor_dims (out)[1] != n_dims)
     return muster_invalid (error,
                            "The input and output should have the same ndims: got: "
                            "%" G_GINT64_FORMAT " and %" G_GINT64_FORMAT,
                            n_dims, muster_tensor_dims (out)[1]);
-  if (muster_tensor_n_elements (start) != n_dims || muster_tensor_dims (out)[0] > n ||
-      muster_tensor_dims (out)[0] != muster_tensor_n_elements (grad))
+  if (muster_tensor_n_elements (start) != n_dims || n_out > muster_tensor_dims (in)[0] ||
+      n_out != muster_tensor_n_elements (grad))
     return muster_invalid (error, "Gradient, start and indices don't fit");
+  return TRUE;
+}
+
+/* TRUE if row i of in is row j of out, moved by start. */
+static gboolean
+is_moved (MusterTensor *in, gint64 i, MusterTensor *out, gint64 j, MusterTensor *start)
+{
+  const gint64 n_dims = muster_tensor_dims (in)[1];
+
+  for (gint64 d = 0; d < n_dims; d++)
+    if ((guint64)muster_int_at (in, i * n_dims + d) !=
+        (guint64)muster_int_at (out, j * n_dims + d) + (guint64)muster_int_at (start, d))
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+compute_slice_grad (MusterKernel *k, GError **error)
+{
+  MusterTensor *grad = muster_kernel_input (k, 0), *in = muster_kernel_input (k, 1);
+  MusterTensor *start = muster_kernel_input (k, 2), *out = muster_kernel_input (k, 3), *result;
+  const gsize size = muster_dtype_size (muster_tensor_dtype (grad));
+  gint64 n, used = 0;
+
+  if (!check_slice_grad (grad, in, start, out, error))
+    return FALSE;
+  n = muster_tensor_dims (in)[0];
   result = muster_kernel_output (k, 0, 1, &n, error);
   if (result == NULL)
     return FALSE;
-  to = muster_tensor_data_mutable (result);
+  guint8 *to = muster_tensor_data_mutable (result);
   if (n > 0)
     memset (to, 0, (gsize)n * size);
-  for (gint64 i = 0; i < n && used < muster_tensor_dims (out)[0]; i++) {
-    gboolean is_same = TRUE;
-    for (gint64 d = 0; d < n_dims; d++)
-      is_same = is_same && (guint64)muster_int_at (in, i * n_dims + d) ==
-                               (guint64)muster_int_at (out, used * n_dims + d) +
-                                   (guint64)muster_int_at (start, d);
-    if (is_same)
+  for (gint64 i = 0; i < n && used < muster_tensor_dims (out)[0]; i++)
+    if (is_moved (in, i, out, used, start))
       memcpy (to + (gsize)i * size,
               (const guint8 *)muster_tensor_data (grad) + (gsize)used++ * size, size);
-  }
   if (used == muster_tensor_n_elements (grad))
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INTERNAL,
