@@ -129,9 +129,10 @@ admit (MusterServer *server, const Admission *wanted, Admitted *self, GError **e
   return TRUE;
 }
 
-/* Call this before the response is sent, as muster_session_guard_end (). Idempotent. */
+/* Call this before the response is sent, as muster_session_guard_end (). Idempotent. A request for
+ * which nothing was done may come again with its number. */
 static void
-leave (Admitted *self)
+leave (Admitted *self, gboolean is_done)
 {
   MusterServer *server = self->guard.server;
   if (!self->guard.is_open)
@@ -141,7 +142,9 @@ leave (Admitted *self)
     muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
     muster_step_meter_add (server->steps, now_us, now_us - self->began_us);
   }
-  if (muster_memory_refused_here () > 0) /* the request may come again */
+  if (is_done)
+    muster_memory_forget_refused ();
+  else if (muster_memory_refused_here () > 0)
     muster_request_ids_leave (server->request_ids, self->request_id);
   muster_log (G_LOG_LEVEL_DEBUG, "step-done", "MUSTER_METHOD", self->method, "MUSTER_SESSION",
               self->guard.served->handle, "MUSTER_REQUEST", MUSTER_LOG_INT (self->request_id),
@@ -153,7 +156,7 @@ leave (Admitted *self)
 static void
 admitted_clear (Admitted *self)
 {
-  leave (self);
+  leave (self, TRUE);
   muster_session_guard_clear (&self->guard);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Admitted, admitted_clear)
@@ -206,9 +209,7 @@ run_step (MusterRpcCall *call, GBytes *request, gpointer data)
           ? muster_session_run (served->session, step, tensors, &metadata, cancellable, &error)
           : muster_session_run_part (served->session, read->partial_run, step, tensors, &metadata,
                                      cancellable, &error);
-  leave (&self);
-  if (read->partial_run != NULL) /* it has ended, and can't be repeated */
-    muster_memory_forget_refused ();
+  leave (&self, done || read->partial_run != NULL); /* which a refusal ends */
   if (done && count_response (call, tensors, step->n_fetches, &error) &&
       muster_step_response_encode_run (&rope, step->fetches, tensors, step->n_fetches, metadata,
                                        &error))
@@ -255,7 +256,7 @@ set_up_partial_run (MusterRpcCall *call, GBytes *request, gpointer data)
   g_autofree char *handle = muster_session_set_up_partial_run (
       self.guard.served->session, &step, muster_rpc_call_deadline_us (call),
       muster_rpc_call_cancellable (call), &error);
-  leave (&self);
+  leave (&self, handle != NULL);
   if (handle == NULL) {
     muster_rpc_call_finish (call, error);
     return;
@@ -334,7 +335,7 @@ make_callable (MusterRpcCall *call, GBytes *request, gpointer data)
   const Tensorflow__CallableOptions none = TENSORFLOW__CALLABLE_OPTIONS__INIT;
   gint64 handle = enter_callable (self.guard.served, call,
                                   read->options != NULL ? read->options : &none, &error);
-  leave (&self);
+  leave (&self, handle != 0);
   if (handle == 0) {
     muster_rpc_call_finish (call, error);
     return;
@@ -372,7 +373,7 @@ reply_callable (Admitted *self, MusterRpcCall *call, const MusterStepRequest *re
   gboolean done = muster_session_run_callable (served->session, read->callable, read->bare_feeds,
                                                read->n_bare_feeds, deadline_us, tensors, &metadata,
                                                cancellable, &error);
-  leave (self);
+  leave (self, done);
   if (done && count_response (call, tensors, callable->n_fetches, &error) &&
       muster_step_response_encode_callable (&rope, tensors, callable->n_fetches, metadata, &error))
     muster_rpc_call_reply (call, &rope);
@@ -400,7 +401,7 @@ run_callable (MusterRpcCall *call, GBytes *request, gpointer data)
       find_callable (self.guard.served, read, &callable, &error)) {
     reply_callable (&self, call, read, &callable);
   } else {
-    leave (&self);
+    leave (&self, FALSE);
     muster_rpc_call_finish (call, error);
   }
 }

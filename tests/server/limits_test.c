@@ -3,9 +3,11 @@
 #include "tests/server/stuck_master.h"
 
 #include "base/memory_account.h"
+#include "engine/run/registry.h"
 #include "engine/session/local_master.h"
 #include "graph/buffer_pool_private.h"
 #include "graph/graph_builder.h"
+#include "rpc/messages/run_step.h"
 #include "tests/doubles/heard.h"
 
 static Served
@@ -396,6 +398,105 @@ MUSTER_TEST (Limits, of_memory_that_others_use_up_refuse_no_second_try)
   MUSTER_EXPECT_TRUE (was_repeated);
   MUSTER_EXPECT_NO_ERROR (setting_up.error);
   muster_memory_set_limit (0);
+}
+
+/* One request of that number, for a step or a part of one. */
+static GError *
+ask_step (Served *f, MusterStepRequest step)
+{
+  GError *error = NULL;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  MUSTER_EXPECT_TRUE (muster_step_request_encode_run (&step, &rope, &error));
+  g_autoptr (GBytes) request = muster_rope_flatten (&rope);
+  g_autoptr (GBytes) response = served_call (f, "RunStep", request, &error);
+  return error;
+}
+
+#define EXPECT_KNOWN(error)                                                                        \
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED, "request was received twice")
+
+/* Is refused bytes. */
+static gboolean
+compute_with_all (MusterKernel *k G_GNUC_UNUSED, GError **error)
+{
+  return muster_memory_take (MUSTER_MEMORY_TENSORS, muster_memory_limit (), error);
+}
+
+/* The same, and does well without them. */
+static gboolean
+compute_with_less (MusterKernel *k, GError **error G_GNUC_UNUSED)
+{
+  g_autoptr (GError) refused = NULL;
+  MUSTER_EXPECT_FALSE (compute_with_all (k, &refused));
+  muster_kernel_set_output (k, 0, muster_tensor_new_float (7));
+  return TRUE;
+}
+
+static const MusterOp refused_ops[] = {
+    {"WithAll", " -> out:float", "", compute_with_all, 0},
+    {"WithLess", " -> out:float", "", compute_with_less, MUSTER_OP_STATEFUL},
+    {NULL, NULL, NULL, NULL, 0},
+};
+
+/* "all" and "less". */
+static MusterSession *
+refused_session (Served *f)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  muster_op_register (refused_ops);
+  muster_graph_builder_node (b, "WithAll", "all");
+  muster_graph_builder_node (b, "WithLess", "less");
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (b, &error);
+  MusterSession *session =
+      muster_master_create_session (f->remote, graph, NULL, test_deadline (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return session;
+}
+
+/* A part that was refused memory ends its step, and can't come again. */
+MUSTER_TEST (Limits, of_memory_keep_the_number_of_a_part)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) session = refused_session (&f);
+  MUSTER_ASSERT_NOT_NULL (session);
+  const char *fetch = "all:0";
+  const MusterStep step = {.fetches = &fetch, .n_fetches = 1};
+  g_autoptr (GError) error = NULL;
+  g_autofree char *handle =
+      muster_session_set_up_partial_run (session, &step, test_deadline (), NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  const MusterStepRequest part = {.session_handle = muster_session_handle (session),
+                                  .step = step,
+                                  .partial_run = handle,
+                                  .request_id = 4711};
+  muster_memory_set_limit ((guint64)1 << 30);
+
+  g_autoptr (GError) refused = ask_step (&f, part);
+  g_autoptr (GError) again = ask_step (&f, part);
+
+  muster_memory_set_limit (0);
+  expect_refused (refused, "over the limit of memory (");
+  EXPECT_KNOWN (again);
+}
+
+MUSTER_TEST (Limits, of_memory_keep_the_number_of_a_step_that_has_run_with_less)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) session = refused_session (&f);
+  MUSTER_ASSERT_NOT_NULL (session);
+  const char *fetch = "less:0";
+  const MusterStepRequest request = {.session_handle = muster_session_handle (session),
+                                     .step = {.fetches = &fetch, .n_fetches = 1},
+                                     .request_id = 4712};
+  muster_memory_set_limit ((guint64)1 << 30);
+
+  g_autoptr (GError) first = ask_step (&f, request);
+  g_autoptr (GError) again = ask_step (&f, request);
+
+  muster_memory_set_limit (0);
+  MUSTER_EXPECT_NO_ERROR (first);
+  EXPECT_KNOWN (again);
 }
 
 MUSTER_TEST (Limits, of_memory_refuse_at_once_where_nobody_else_uses_it)
