@@ -129,7 +129,7 @@ muster_run_free (MusterRun *self)
     memset (self->dead, FALSE, plan->n_nodes);
   self->next = 0;
   self->values_changed = self->has_changed = self->has_written = FALSE;
-  self->end_by_us = 0;
+  self->end_by_us = self->waited_us = 0;
   self->stop = MUSTER_STOP_NONE;
   const gboolean is_spare = plan->n_slots <= MAX_SPARE_SLOTS && self->kernel != NULL;
   for (int i = 0; i < MUSTER_N_SPARES && self != NULL && is_spare; i++) {
@@ -588,9 +588,8 @@ skip_if_dead (MusterKernel *k)
 static __attribute__ ((noinline)) gboolean
 compute_again (MusterKernel *k, GError **error)
 {
-  MusterMemoryWait wait = {0};
   gboolean ok = FALSE;
-  while (!ok && muster_run_await_memory (k, &wait, error))
+  while (!ok && muster_run_await_memory (k, error))
     ok = k->node->op->compute (k, error);
   return ok;
 }

@@ -1,58 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Runs that are refused memory which others use. One that has changed nothing yet may be made again
- * as if it hadn't begun. One that has would be torn: it waits where it is. */
+ * as if it hadn't begun, but for generators with a seed: they draw their next numbers. One that has
+ * would be torn: it waits where it is. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory_account.h"
+#include "base/parallel.h"
 #include "engine/run/plan.h"
 #include "engine/run/slots.h"
+#include "graph/buffer_pool_private.h"
 
-/* How long a run waits for memory, and how long if what is in use doesn't change meanwhile: nobody
- * is about to release any. */
+/* How long a run waits for memory in all, and how long if what is in use doesn't change meanwhile:
+ * nobody is about to release any. */
 #define LONGEST_US   (30 * MUSTER_SECOND)
-#define UNCHANGED_US MUSTER_SECOND
+#define UNCHANGED_US (5 * MUSTER_SECOND)
 #define PAUSE_US     (20 * MUSTER_MILLISECOND)
 
-/* The ops that are always computed but leave nothing behind, by the beginnings of their names. */
-static gboolean
-only_reads (const char *op)
-{
-  static const char *const readers[] = {"Variable",
-                                        "VarHandleOp",
-                                        "ReadVariableOp",
-                                        "VarIsInitializedOp",
-                                        "IsVariableInit",
-                                        "ResourceGather",
-                                        "HashTable",
-                                        "MutableHashTable",
-                                        "MutableDenseHash",
-                                        "LookupTableFind",
-                                        "LookupTableSize",
-                                        "LookupTableExport",
-                                        "Random",
-                                        "TruncatedNormal",
-                                        "Multinomial",
-                                        "UniformCandidate",
-                                        "LogUniformCandid",
-                                        "FixedUnigramCandi",
-                                        "AllCandidate",
-                                        "GuaranteeConst",
-                                        "DisableCopyOnRead",
-                                        "Restore",
-                                        "Assert",
-                                        "Print",
-                                        "Timestamp"};
+/* The ops that are always computed but leave nothing behind, or what another try finds: a resource
+ * by its name. */
+static const char *const readers[] = {
+    "Variable",
+    "VariableV2",
+    "VarHandleOp",
+    "ReadVariableOp",
+    "VariableShape",
+    "IsVariableInitialized",
+    "VarIsInitializedOp",
+    "ResourceGather",
+    "ResourceGatherNd",
+    "HashTable",
+    "HashTableV2",
+    "MutableHashTable",
+    "MutableHashTableV2",
+    "MutableHashTableOfTensors",
+    "MutableHashTableOfTensorsV2",
+    "MutableDenseHashTableV2",
+    "LookupTableFind",
+    "LookupTableFindV2",
+    "LookupTableSize",
+    "LookupTableSizeV2",
+    "LookupTableExport",
+    "LookupTableExportV2",
+    "FIFOQueue",
+    "FIFOQueueV2",
+    "PaddingFIFOQueue",
+    "PaddingFIFOQueueV2",
+    "PriorityQueue",
+    "PriorityQueueV2",
+    "RandomShuffleQueue",
+    "RandomShuffleQueueV2",
+    "QueueSize",
+    "QueueSizeV2",
+    "QueueIsClosed",
+    "QueueIsClosedV2",
+    "ConditionalAccumulator",
+    "ResourceConditionalAccumulator",
+    "SparseConditionalAccumulator",
+    "AccumulatorNumAccumulated",
+    "ResourceAccumulatorNumAccumulated",
+    "RandomUniform",
+    "RandomUniformInt",
+    "RandomStandardNormal",
+    "TruncatedNormal",
+    "RandomShuffle",
+    "RandomGamma",
+    "RandomPoissonV2",
+    "Multinomial",
+    "UniformCandidateSampler",
+    "LogUniformCandidateSampler",
+    "FixedUnigramCandidateSampler",
+    "AllCandidateSampler",
+    "GuaranteeConst",
+    "DisableCopyOnRead",
+    "CheckNumerics",
+    "CheckNumericsV2",
+    "RestoreV2",
+    "GenerateVocabRemapping",
+    "LoadAndRemapMatrix",
+    "Assert",
+    "Print",
+    "PrintV2",
+    "Timestamp",
+};
 
-  for (gsize i = 0; i < G_N_ELEMENTS (readers); i++)
-    if (g_str_has_prefix (op, readers[i]))
-      return TRUE;
-  return FALSE;
-}
-
-static gboolean
-acts (const MusterOp *op)
+gboolean
+muster_op_acts (const MusterOp *op)
 {
-  return (op->flags & MUSTER_OP_STATEFUL) != 0 && !only_reads (op->name);
+  gboolean acts = (op->flags & MUSTER_OP_STATEFUL) != 0;
+
+  for (gsize i = 0; i < G_N_ELEMENTS (readers) && acts; i++)
+    acts = !g_str_equal (op->name, readers[i]);
+  return acts;
 }
 
 /* The node that has failed may have changed something as well. */
@@ -68,7 +106,7 @@ has_acted (const MusterRun *self)
   const MusterPlan *plan = self->plan;
 
   for (guint32 i = 0; i < plan->n_nodes; i++)
-    if (has_begun (self, i) && acts (plan->nodes[i].op))
+    if (has_begun (self, i) && muster_op_acts (plan->nodes[i].op))
       return TRUE;
   return FALSE;
 }
@@ -93,57 +131,100 @@ held_bytes (const MusterRun *self)
 
 /* With what others hold, which they may release. */
 static gboolean
-may_fit (const MusterRun *self)
+may_fit (const MusterRun *self, gsize n_bytes)
 {
-  const gsize refused = muster_memory_refused_here ();
-  return refused > 0 && held_bytes (self) <= muster_memory_limit () - refused;
+  return held_bytes (self) + n_bytes <= muster_memory_limit ();
 }
 
 void
 muster_run_note_refusal (const MusterRun *self)
 {
-  if (muster_memory_refused_here () > 0 && (has_acted (self) || !may_fit (self)))
+  const gsize refused = muster_memory_refused_here ();
+  if (refused > 0 && (has_acted (self) || !may_fit (self, refused)))
     muster_memory_forget_refused ();
 }
 
-/* It has changed nothing, and its inputs are still there: the first wasn't taken over. */
+/* It has changed nothing, and its inputs are still there: none was taken over. */
 static gboolean
 may_compute_again (const MusterKernel *k)
 {
-  const MusterPlanNode *node = k->node;
-  return (node->op->flags & MUSTER_OP_STATEFUL) == 0 && !k->is_suspended &&
-         (node->n_inputs == 0 || muster_kernel_input_slot (k, 0)->kind != MUSTER_SLOT_EMPTY);
+  for (guint32 i = 0; i < k->node->n_inputs; i++)
+    if (muster_kernel_input_slot (k, (int)i)->kind == MUSTER_SLOT_EMPTY)
+      return FALSE;
+  return !muster_op_acts (k->node->op) && !k->is_suspended;
 }
 
-/* FALSE if there is nothing to wait for any more. */
-static gboolean
-pause_run (MusterRun *self, MusterMemoryWait *wait)
+/* Frees what a failed try holds, and returns how much that was. Its random numbers stay: the next
+ * try draws the same ones. */
+static gsize
+drop_try (MusterKernel *k)
+{
+  const gsize before = held_bytes (k->run) + k->budget.counted;
+
+  for (guint32 i = 0; i < k->node->n_outputs; i++)
+    muster_slot_clear (muster_kernel_output_slot (k, (int)i));
+  muster_budget_clear (&k->budget);
+  k->budget = (MusterBudget){.limit = k->run->context.max_op_bytes};
+  return before - held_bytes (k->run);
+}
+
+/* The thread needs no processor meanwhile. A step that may go on without its client also waits on,
+ * so the cancellable doesn't end a pause. */
+static void
+pause_run (MusterRun *self)
 {
   MusterClock *clock = muster_system_clock ();
   const gint64 now_us = muster_clock_now_us (clock);
-  const guint64 used = muster_memory_used_in_all ();
+  const gboolean is_counted = self->done == NULL;
 
-  if (wait->give_up_us == 0)
-    wait->give_up_us = MIN (self->context.deadline_us, muster_deadline_after (now_us, LONGEST_US));
-  if (wait->changed_us == 0 || used != wait->used)
-    wait->changed_us = now_us;
-  wait->used = used;
-  return now_us < wait->give_up_us && now_us - wait->changed_us < UNCHANGED_US &&
-         muster_run_stop_reason (self) == MUSTER_STOP_NONE &&
-         muster_clock_wait_until (clock, now_us + PAUSE_US, self->context.cancellable, NULL);
+  if (is_counted)
+    muster_parallel_leave ();
+  (void)muster_clock_wait_until (clock, now_us + PAUSE_US, NULL, NULL);
+  if (is_counted)
+    muster_parallel_enter ();
+  self->waited_us += muster_clock_now_us (clock) - now_us;
+}
+
+/* Kept buffers are freed before bytes are refused. */
+static gboolean
+is_there (gsize n_bytes)
+{
+  const gsize left = muster_memory_left ();
+  return left >= n_bytes || n_bytes - left <= muster_buffer_pool_size ();
+}
+
+/* FALSE if there is nothing to wait for any more, or the run was stopped. */
+static gboolean
+await_bytes (MusterRun *self, gsize n_bytes)
+{
+  guint64 used = muster_memory_used_in_all ();
+  gint64 changed_us = self->waited_us;
+
+  do {
+    if (muster_run_is_stopped (self) || self->waited_us >= LONGEST_US ||
+        self->waited_us - changed_us >= UNCHANGED_US)
+      return FALSE;
+    pause_run (self);
+    const guint64 used_now = muster_memory_used_in_all ();
+    changed_us = used_now != used ? self->waited_us : changed_us;
+    used = used_now;
+  } while (!is_there (n_bytes));
+  return TRUE;
 }
 
 gboolean
-muster_run_await_memory (MusterKernel *k, MusterMemoryWait *wait, GError **error)
+muster_run_await_memory (MusterKernel *k, GError **error)
 {
   MusterRun *run = k->run;
+  const gsize refused = muster_memory_refused_here ();
 
-  if (!muster_error_is (*error, MUSTER_ERROR_RESOURCE_EXHAUSTED) || !may_fit (run) ||
-      !may_compute_again (k) || !has_acted (run) || !pause_run (run, wait))
+  if (refused == 0 || !muster_error_is (*error, MUSTER_ERROR_RESOURCE_EXHAUSTED) ||
+      !may_compute_again (k) || !has_acted (run))
+    return FALSE;
+  const gsize wanted = refused + drop_try (k);
+  if (!may_fit (run, wanted) || !await_bytes (run, wanted))
     return FALSE;
   muster_memory_forget_refused ();
-  muster_budget_clear (&k->budget);
-  k->budget = (MusterBudget){.limit = run->context.max_op_bytes};
   g_clear_error (error);
   return TRUE;
 }

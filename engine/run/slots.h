@@ -62,6 +62,7 @@ struct _MusterRun {
   gint stop;            /* atomic: MusterStop */
   gboolean has_written; /* once it was to stop: it has changed a variable */
   gint64 end_by_us;     /* atomic: until when it goes on nevertheless; 0: it wasn't to stop */
+  gint64 waited_us;     /* for memory */
 
   GMutex lock;
   GCond changed;        /* signalled when a kernel is resumed or the run is stopped */
@@ -107,16 +108,12 @@ MusterTensor *muster_run_number_handle (MusterRun *self, const MusterSlot *slot)
 /* Wakes the thread that executes the run; with its lock held. */
 void muster_run_notify (MusterRun *self);
 
-/* Of a kernel that waits for memory; zero at first. */
-typedef struct {
-  gint64 give_up_us;
-  guint64 used;      /* in the process, when last looked at */
-  gint64 changed_us; /* since when that is so */
-} MusterMemoryWait;
-
 /* TRUE, after a pause and with *error cleared, if a kernel that has failed is to compute again: it
- * was refused memory that others use, and its run has changed something that nothing can undo. */
-gboolean muster_run_await_memory (MusterKernel *k, MusterMemoryWait *wait, GError **error);
+ * was refused memory that others use, and its run has changed something that nothing can undo. If
+ * the run was stopped meanwhile, that becomes its error. */
+gboolean muster_run_await_memory (MusterKernel *k, GError **error);
+/* Whether an op, once it has begun, may have left something behind. */
+gboolean muster_op_acts (const MusterOp *op);
 
 /* After a failure: forgets that this thread was refused memory (base/memory_account.h) if the run
  * has left something behind, or needs more than there is without others. */

@@ -3,6 +3,9 @@
 #include "base/memory_account.h"
 #include "engine/resources/lookup_dense.h"
 #include "engine/resources/lookup_store.h"
+#include "engine/run/registry.h"
+#include "engine/run/slots.h"
+#include "engine/session/op_tables.h"
 #include "graph/buffer_pool_private.h"
 #include "tests/engine/fixture.h"
 
@@ -351,17 +354,30 @@ add_fill (MusterGraphBuilder *b, const char *name, const char *after)
   muster_graph_builder_attr_type (b, "index_type", MUSTER_INT32);
 }
 
-/* "ten" and "more" of 10 MiB each, "both" their sum; "written", the same after "add" has added to
- * the variable "v". */
+/* "ten" and "more" of 10 MiB each, "both" their sum. */
 static MusterSession *
 open_refusable (void)
 {
   g_autoptr (MusterGraphBuilder) b = fill_graph ("ten", 10 * MIB / 4);
   add_fill (b, "more", "^ten");
   add_binary (b, "Add", "both", "ten", "more");
+  return open_session (NULL, b);
+}
+
+/* "written" adds the variable "block" of 10 MiB to itself, after "add" has added to "v". */
+static MusterSession *
+open_written (void)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) block = muster_tensor_new (MUSTER_FLOAT, 1, (gint64[]){10 * MIB / 4});
+  memset (muster_tensor_data_mutable (block), 0, 10 * MIB);
+  add_constant (b, "one", 1);
   add_variable (b, "v", 1);
+  muster_graph_builder_variable (b, "block", block);
+  muster_graph_builder_group (b, "init", (const char *const[]){"v/Assign", "block/Assign", NULL});
   add_binary (b, "AssignAdd", "add", "v", "one");
-  add_fill (b, "written", "^add");
+  add_binary (b, "AssignAdd", "written", "block", "block/read");
+  muster_graph_builder_input (b, "^add");
   return open_session (NULL, b);
 }
 
@@ -373,22 +389,24 @@ refused_bytes (MusterSession *session, const char *fetch, gsize left)
   limit_to (left);
   g_autoptr (MusterTensor) none = run_one (session, NULL, NULL, fetch, &error);
   clear_limit ();
-  EXPECT_SAYS (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "over the limit of memory (");
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
   return muster_memory_refused_here ();
 }
 
 MUSTER_TEST (MemoryLimit, tells_a_step_that_may_be_made_again_from_one_that_has_written)
 {
   g_autoptr (MusterSession) session = open_refusable ();
+  g_autoptr (MusterSession) written = open_written ();
   g_autoptr (GError) error = NULL;
-  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", test_deadline (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_run_op (written, "init", test_deadline (), NULL, &error));
   muster_memory_add (MUSTER_MEMORY_GRAPHS, 100 * MIB); /* of others */
 
   MUSTER_EXPECT_GE (refused_bytes (session, "ten:0", MIB), 10 * MIB);
   MUSTER_EXPECT_GE (refused_bytes (session, "both:0", 15 * MIB), 10 * MIB);
-  MUSTER_EXPECT_EQ (refused_bytes (session, "written:0", MIB), 0);
+  MUSTER_EXPECT_EQ (refused_bytes (written, "written:0", MIB), 0);
 
   muster_memory_release (MUSTER_MEMORY_GRAPHS, 100 * MIB);
+  MUSTER_EXPECT_EQ (fetch_float (written, "v/read:0"), 2);
 }
 
 MUSTER_TEST (MemoryLimit, tells_a_step_that_may_be_made_again_from_one_that_never_fits)
@@ -402,51 +420,354 @@ MUSTER_TEST (MemoryLimit, tells_a_step_that_may_be_made_again_from_one_that_neve
   MUSTER_EXPECT_EQ (of_several, 0);
 }
 
+/* A step on a thread that adds to "v", runs "asked" and adds to "w". */
 typedef struct {
   MusterSession *session; /* (not owned) */
-  MusterTensor *fetched;  /* (owned) (nullable) */
-  GError *error;          /* (owned) (nullable) */
-} Waiting;
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (owned) */
+  GThread *thread;           /* (owned) */
+  MusterTensor *asked;       /* (owned) (nullable) */
+  GError *error;             /* (owned) (nullable) */
+  gint has_ended;            /* atomic */
+} Asking;
 
 static gpointer
-fetch_written (gpointer data)
+run_asking (gpointer data)
 {
-  Waiting *self = data;
-  self->fetched = run_one (self->session, NULL, NULL, "written:0", &self->error);
+  Asking *self = data;
+  const MusterStep step = {.fetches = (const char *const[]){"asked:0"},
+                           .n_fetches = 1,
+                           .targets = (const char *const[]){"both"},
+                           .n_targets = 1,
+                           .deadline_us = self->deadline_us};
+  (void)muster_session_run (self->session, &step, &self->asked, NULL, self->cancellable,
+                            &self->error);
+  g_atomic_int_set (&self->has_ended, TRUE);
   return NULL;
 }
 
-/* FALSE after half a minute. */
-static gboolean
-await_refusals (guint64 n)
+/* With so much left beside what others hold. Returns once the step has been refused more: from then
+ * on it waits, for five seconds if nothing changes. */
+static void
+asking_begin (Asking *self, MusterSession *session, gsize left, gint64 deadline_us)
 {
-  const gint64 deadline_us = test_deadline ();
-  while (muster_memory_n_refused () < n &&
-         muster_clock_now_us (muster_system_clock ()) < deadline_us) {
+  const guint64 refused = muster_memory_n_refused ();
+  const gint64 end_us = test_deadline ();
+  *self =
+      (Asking){.session = session, .deadline_us = deadline_us, .cancellable = g_cancellable_new ()};
+  limit_to (100 * MIB + left);
+  muster_memory_add (MUSTER_MEMORY_GRAPHS, 100 * MIB);
+  self->thread = g_thread_new ("asking", run_asking, self);
+  while (muster_memory_n_refused () == refused && !g_atomic_int_get (&self->has_ended) &&
+         muster_clock_now_us (muster_system_clock ()) < end_us)
     g_thread_yield ();
-  }
-  return muster_memory_n_refused () >= n;
+  MUSTER_EXPECT_EQ (muster_memory_n_refused (), refused + 1);
+}
+
+/* For some of its pauses it doesn't end. */
+static void
+asking_stays (const Asking *self)
+{
+  const gint64 end_us = muster_clock_now_us (muster_system_clock ()) + 100 * MUSTER_MILLISECOND;
+  while (!g_atomic_int_get (&self->has_ended) &&
+         muster_clock_now_us (muster_system_clock ()) < end_us)
+    g_thread_yield ();
+  MUSTER_EXPECT_FALSE (g_atomic_int_get (&self->has_ended));
+}
+
+static void
+asking_join (Asking *self)
+{
+  g_thread_join (self->thread);
+  g_object_unref (self->cancellable);
+}
+
+static void
+release_others (void)
+{
+  muster_memory_release (MUSTER_MEMORY_GRAPHS, 100 * MIB);
+}
+
+static void
+asking_clear (Asking *self)
+{
+  muster_tensor_unref (self->asked);
+  g_clear_error (&self->error);
+  clear_limit ();
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Asking, asking_clear)
+
+/* "v", "w" and the handle "r" of a variable, each 1 after "init"; "whole" of 2 × 10 MiB, "places"
+ * of
+ * 10. To be followed by "asked", after "^add". */
+static MusterGraphBuilder *
+asking_graph (void)
+{
+  MusterGraphBuilder *b = fill_graph ("ten", 10 * MIB / 4);
+  const gint32 dims[] = {2, 10 * MIB / 4};
+  g_autoptr (MusterTensor) two_by_ten =
+      muster_tensor_new_from_data (MUSTER_INT32, 1, (gint64[]){2}, dims, sizeof dims, NULL);
+  muster_graph_builder_constant (b, "two_by_ten", two_by_ten);
+  add_int (b, "zero", 0);
+  add_variable (b, "v", 1);
+  add_variable (b, "w", 1);
+  muster_graph_builder_group (b, "init", (const char *const[]){"v/Assign", "w/Assign", NULL});
+  add_binary (b, "AssignAdd", "add", "v", "one");
+  return b;
+}
+
+/* Adds what "both" does, and opens. */
+static MusterSession *
+asking_open (MusterMaster *master, MusterGraphBuilder *b)
+{
+  g_autoptr (GError) error = NULL;
+  add_binary (b, "AssignAdd", "both", "w", "one");
+  muster_graph_builder_input (b, "^asked");
+  MusterSession *session = open_session (master, b);
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "init", test_deadline (), NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  return session;
+}
+
+static MusterSession *
+open_filling (MusterMaster *master)
+{
+  g_autoptr (MusterGraphBuilder) b = asking_graph ();
+  add_fill (b, "asked", "^add");
+  return asking_open (master, b);
+}
+
+static void
+expect_added (MusterSession *session, float v, float w)
+{
+  MUSTER_EXPECT_EQ (fetch_float (session, "v/read:0"), v);
+  MUSTER_EXPECT_EQ (fetch_float (session, "w/read:0"), w);
 }
 
 MUSTER_TEST (MemoryLimit, makes_a_step_that_has_written_wait_for_what_others_use)
 {
-  g_autoptr (MusterSession) session = open_refusable ();
-  g_autoptr (GError) error = NULL;
-  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", test_deadline (), NULL, &error));
+  g_autoptr (MusterSession) session = open_filling (NULL);
+  g_auto (Asking) asking;
+  asking_begin (&asking, session, 5 * MIB, test_deadline ());
   const guint64 refused = muster_memory_n_refused ();
-  limit_to (50 * MIB);
-  muster_memory_add (MUSTER_MEMORY_GRAPHS, 45 * MIB); /* of others */
-  Waiting waiting = {.session = session};
-  GThread *thread = g_thread_new ("waiting", fetch_written, &waiting);
 
-  const gboolean has_waited = await_refusals (refused + 2);
-  muster_memory_release (MUSTER_MEMORY_GRAPHS, 45 * MIB);
-  g_thread_join (thread);
+  release_others ();
+  asking_join (&asking);
 
-  MUSTER_EXPECT_TRUE (has_waited);
-  MUSTER_EXPECT_NO_ERROR (waiting.error);
-  MUSTER_EXPECT_TRUE (waiting.fetched != NULL);
-  MUSTER_EXPECT_EQ (fetch_float (session, "v/read:0"), 2);
-  muster_tensor_unref (waiting.fetched);
-  clear_limit ();
+  MUSTER_EXPECT_NO_ERROR (asking.error);
+  MUSTER_EXPECT_EQ (muster_memory_n_refused (), refused);
+  expect_added (session, 2, 2);
+}
+
+/* Its client is gone, but nothing could undo the half of it. */
+MUSTER_TEST (MemoryLimit, lets_a_step_that_waits_end_once_it_is_cancelled)
+{
+  g_autoptr (MusterSession) session = open_filling (NULL);
+  g_auto (Asking) asking;
+  asking_begin (&asking, session, 5 * MIB, test_deadline ());
+
+  g_cancellable_cancel (asking.cancellable);
+  asking_stays (&asking);
+  release_others ();
+  asking_join (&asking);
+
+  expect_added (session, 2, 2);
+}
+
+static gpointer
+close_session (gpointer session)
+{
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (muster_session_close (session, test_deadline (), NULL, &error));
+  return NULL;
+}
+
+MUSTER_TEST (MemoryLimit, lets_a_step_that_waits_end_once_its_session_is_closed)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_filling (master);
+  g_autoptr (MusterSession) other = open_filling (master);
+  g_auto (Asking) asking;
+  asking_begin (&asking, session, 5 * MIB, test_deadline ());
+
+  GThread *closing = g_thread_new ("closing", close_session, session);
+  asking_stays (&asking);
+  release_others ();
+  asking_join (&asking);
+  g_thread_join (closing);
+
+  expect_added (other, 2, 2);
+}
+
+MUSTER_TEST (MemoryLimit, ends_a_step_that_waits_at_its_deadline)
+{
+  g_autoptr (MusterSession) session = open_filling (NULL);
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  g_auto (Asking) asking;
+  asking_begin (&asking, session, 5 * MIB, now_us + MUSTER_SECOND);
+
+  asking_join (&asking);
+  release_others ();
+
+  MUSTER_EXPECT_ERROR (asking.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  expect_added (session, 2, 1);
+}
+
+/* What the first half would hold, another gets. */
+MUSTER_TEST (MemoryLimit, frees_the_outputs_of_a_kernel_that_waits)
+{
+  g_autoptr (MusterGraphBuilder) b = asking_graph ();
+  muster_graph_builder_node (b, "Fill", "whole");
+  muster_graph_builder_input (b, "two_by_ten");
+  muster_graph_builder_input (b, "one");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_attr_type (b, "index_type", MUSTER_INT32);
+  add_binary (b, "AssignAdd", "then", "add", "one");
+  muster_graph_builder_input (b, "^whole");
+  muster_graph_builder_node (b, "Split", "asked");
+  muster_graph_builder_input (b, "zero");
+  muster_graph_builder_input (b, "whole");
+  muster_graph_builder_input (b, "^then");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_attr_int (b, "num_split", 2);
+  g_autoptr (MusterSession) session = asking_open (NULL, b);
+  const gint64 end_us = test_deadline ();
+  g_auto (Asking) asking;
+  asking_begin (&asking, session, 35 * MIB, test_deadline ());
+
+  while (!muster_memory_take (MUSTER_MEMORY_GRAPHS, 12 * MIB, NULL) &&
+         muster_clock_now_us (muster_system_clock ()) < end_us)
+    g_thread_yield ();
+  muster_memory_release (MUSTER_MEMORY_GRAPHS, 12 * MIB);
+  release_others ();
+  asking_join (&asking);
+
+  MUSTER_EXPECT_NO_ERROR (asking.error);
+  expect_added (session, 3, 2);
+}
+
+/* Ops that are always computed but only read. */
+MUSTER_TEST (MemoryLimit, makes_ops_that_only_read_wait)
+{
+  g_autoptr (MusterGraphBuilder) b = asking_graph ();
+  muster_graph_builder_node (b, "VarHandleOp", "r");
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_attr_shape (b, "shape", 1, (gint64[]){2});
+  muster_graph_builder_attr_string (b, "container", "");
+  muster_graph_builder_attr_string (b, "shared_name", "r");
+  const float rows[] = {3, 4};
+  g_autoptr (MusterTensor) value =
+      muster_tensor_new_from_data (MUSTER_FLOAT, 1, (gint64[]){2}, rows, sizeof rows, NULL);
+  muster_graph_builder_constant (b, "rows", value);
+  muster_graph_builder_node (b, "AssignVariableOp", "assign");
+  muster_graph_builder_input (b, "r");
+  muster_graph_builder_input (b, "rows");
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_node (b, "Fill", "places");
+  muster_graph_builder_input (b, "shape");
+  muster_graph_builder_input (b, "zero");
+  muster_graph_builder_input (b, "^assign");
+  muster_graph_builder_attr_type (b, "T", MUSTER_INT32);
+  muster_graph_builder_attr_type (b, "index_type", MUSTER_INT32);
+  muster_graph_builder_node (b, "ResourceGather", "asked");
+  muster_graph_builder_input (b, "r");
+  muster_graph_builder_input (b, "places");
+  muster_graph_builder_input (b, "^add");
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_attr_type (b, "Tindices", MUSTER_INT32);
+  g_autoptr (MusterSession) session = asking_open (NULL, b);
+  g_auto (Asking) asking;
+  asking_begin (&asking, session, 15 * MIB, test_deadline ());
+
+  release_others ();
+  asking_join (&asking);
+
+  MUSTER_ASSERT_NO_ERROR (asking.error);
+  MUSTER_EXPECT_EQ (((const float *)muster_tensor_data (asking.asked))[7], 3);
+  expect_added (session, 2, 2);
+}
+
+static MusterSession *
+open_drawing (void)
+{
+  g_autoptr (MusterGraphBuilder) b = asking_graph ();
+  muster_graph_builder_node (b, "RandomUniform", "asked");
+  muster_graph_builder_input (b, "shape");
+  muster_graph_builder_input (b, "^add");
+  muster_graph_builder_attr_type (b, "T", MUSTER_INT32);
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_attr_int (b, "seed", 5);
+  muster_graph_builder_attr_int (b, "seed2", 6);
+  return asking_open (NULL, b);
+}
+
+MUSTER_TEST (MemoryLimit, draws_after_a_wait_what_it_would_have_drawn)
+{
+  g_autoptr (MusterSession) session = open_drawing ();
+  g_autoptr (MusterSession) other = open_drawing ();
+  g_autoptr (GError) error = NULL;
+  g_auto (Asking) asking;
+  asking_begin (&asking, session, 5 * MIB, test_deadline ());
+
+  release_others ();
+  asking_join (&asking);
+  g_autoptr (MusterTensor) same = run_one (other, NULL, NULL, "asked:0", &error);
+
+  MUSTER_ASSERT_NO_ERROR (asking.error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (muster_tensor_equal (asking.asked, same));
+}
+
+/* Every op that is always computed either leaves something behind or is a reader of repeat.c. */
+static const char acting[] =
+    "AccumulatorApplyGradient AccumulatorSetGlobalStep AccumulatorTakeGradient "
+    "AddManySparseToTensorsMap AddSparseToTensorsMap ApplyAdaMax ApplyAdadelta ApplyAdagrad "
+    "ApplyAdagradDA ApplyAdagradV2 ApplyAdam ApplyAddSign ApplyCenteredRMSProp ApplyFtrl "
+    "ApplyFtrlV2 ApplyGradientDescent ApplyMomentum ApplyPowerSign ApplyProximalAdagrad "
+    "ApplyProximalGradientDescent ApplyRMSProp Assign AssignAdd AssignAddVariableOp "
+    "AssignSub AssignSubVariableOp AssignVariableOp CountUpTo DestroyResourceOp "
+    "DestroyTemporaryVariable InitializeTable InitializeTableFromTextFile "
+    "InitializeTableFromTextFileV2 InitializeTableV2 LearnedUnigramCandidateSampler "
+    "LookupTableImport LookupTableImportV2 LookupTableInsert LookupTableInsertV2 "
+    "LookupTableRemoveV2 MergeV2Checkpoints QueueClose QueueCloseV2 QueueDequeue "
+    "QueueDequeueMany QueueDequeueManyV2 QueueDequeueUpTo QueueDequeueUpToV2 QueueDequeueV2 "
+    "QueueEnqueue QueueEnqueueMany QueueEnqueueManyV2 QueueEnqueueV2 "
+    "ResourceAccumulatorApplyGradient ResourceAccumulatorSetGlobalStep "
+    "ResourceAccumulatorTakeGradient ResourceApplyAdaMax ResourceApplyAdadelta "
+    "ResourceApplyAdagrad ResourceApplyAdagradDA ResourceApplyAdagradV2 ResourceApplyAdam "
+    "ResourceApplyAdamWithAmsgrad ResourceApplyAddSign ResourceApplyCenteredRMSProp "
+    "ResourceApplyFtrl ResourceApplyFtrlV2 ResourceApplyGradientDescent "
+    "ResourceApplyKerasMomentum ResourceApplyMomentum ResourceApplyPowerSign "
+    "ResourceApplyProximalAdagrad ResourceApplyProximalGradientDescent ResourceApplyRMSProp "
+    "ResourceCountUpTo ResourceScatterAdd ResourceScatterDiv ResourceScatterMax "
+    "ResourceScatterMin ResourceScatterMul ResourceScatterNdAdd ResourceScatterNdMax "
+    "ResourceScatterNdMin ResourceScatterNdSub ResourceScatterNdUpdate ResourceScatterSub "
+    "ResourceScatterUpdate ResourceSparseApplyAdadelta ResourceSparseApplyAdagrad "
+    "ResourceSparseApplyAdagradDA ResourceSparseApplyAdagradV2 "
+    "ResourceSparseApplyCenteredRMSProp ResourceSparseApplyFtrl ResourceSparseApplyFtrlV2 "
+    "ResourceSparseApplyKerasMomentum ResourceSparseApplyMomentum "
+    "ResourceSparseApplyProximalAdagrad ResourceSparseApplyProximalGradientDescent "
+    "ResourceSparseApplyRMSProp ResourceStridedSliceAssign SaveV2 ScatterAdd ScatterDiv "
+    "ScatterMax ScatterMin ScatterMul ScatterNdAdd ScatterNdMax ScatterNdMin ScatterNdSub "
+    "ScatterNdUpdate ScatterSub ScatterUpdate SparseAccumulatorApplyGradient "
+    "SparseAccumulatorTakeGradient SparseApplyAdadelta SparseApplyAdagrad "
+    "SparseApplyAdagradDA SparseApplyAdagradV2 SparseApplyCenteredRMSProp SparseApplyFtrl "
+    "SparseApplyFtrlV2 SparseApplyMomentum SparseApplyProximalAdagrad "
+    "SparseApplyProximalGradientDescent SparseApplyRMSProp StridedSliceAssign "
+    "TakeManySparseFromTensorsMap TemporaryVariable ThreadUnsafeUnigramCandidateSampler";
+
+MUSTER_TEST (MemoryLimit, knows_of_every_op_whether_it_acts)
+{
+  muster_op_tables_register ();
+  g_auto (GStrv) all = g_strsplit (acting, " ", -1);
+  g_autoptr (GPtrArray) names = muster_op_names ();
+  guint n_acting = 0;
+
+  for (guint i = 0; i < names->len; i++) {
+    const MusterOp *op = muster_op_find_entry (names->pdata[i])->op;
+    n_acting += muster_op_acts (op);
+    if (muster_op_acts (op) != g_strv_contains ((const char *const *)all, op->name))
+      MUSTER_FAIL ("%s: does it act, or is it among the readers of repeat.c?", op->name);
+  }
+  MUSTER_EXPECT_EQ (n_acting, g_strv_length (all));
 }
