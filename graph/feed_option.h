@@ -13,18 +13,20 @@ G_BEGIN_DECLS
 char *muster_feed_type (MusterGraph *graph, const MusterNode *placeholder);
 char *muster_feed_type_of (MusterDType dtype, int n_dims, const gint64 *dims);
 
-/* "--feed=x:0=@FILE.npy", "--feed=keep_prob:0=NUMBER", "--feed=is_training:0=true". (transfer full)
- */
-char *muster_feed_option (MusterGraph *graph, const MusterNode *placeholder);
+/* Which nodes of a graph take which, for what follows. */
+typedef struct _MusterFeedUsers MusterFeedUsers;
+MusterFeedUsers *muster_feed_users_new (MusterGraph *graph);
+void muster_feed_users_free (MusterFeedUsers *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterFeedUsers, muster_feed_users_free)
 
 /* TRUE if it is fed with rows: of a placeholder of unknown shape, and of a list, its users tell. */
-gboolean muster_feed_takes_rows (MusterGraph *graph, const MusterNode *placeholder);
+gboolean muster_feed_takes_rows (const MusterFeedUsers *users, const MusterNode *placeholder);
 
 /* TRUE for the indices of a sparse placeholder, whose rows aren't those of a batch. */
-gboolean muster_feed_is_sparse (MusterGraph *graph, const MusterNode *placeholder);
+gboolean muster_feed_is_sparse (const MusterFeedUsers *users, const MusterNode *placeholder);
 
 /* What it takes if it doesn't take rows: "1", "true", "text", "[1,1]". (transfer full) */
-char *muster_feed_example (MusterGraph *graph, const MusterNode *placeholder);
+char *muster_feed_example (const MusterFeedUsers *users, const MusterNode *placeholder);
 
 /* TRUE for a placeholder that fails unless it is fed. */
 gboolean muster_feed_is_needed (const MusterNode *node);
@@ -32,8 +34,9 @@ gboolean muster_feed_is_needed (const MusterNode *node);
 /* Such a placeholder that an op or a tensor needs; NULL: none. */
 const MusterNode *muster_feed_needed_by (MusterGraph *graph, const char *name);
 
-/* The options of all placeholders among the marked nodes (a byte for each), with their types. NULL
- * if there are none. (transfer full) */
+/* "--feed=x:0=@FILE.npy (float[?,2]), --feed=keep_prob:0=NUMBER (float), --feed=is_training:0=true
+ * (bool)": the options of all placeholders among the marked nodes (a byte for each). NULL if there
+ * are none. (transfer full) */
 char *muster_feed_options (MusterGraph *graph, const guint8 *marked);
 
 G_END_DECLS

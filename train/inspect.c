@@ -93,7 +93,7 @@ find_sparse (const MusterInspect *self)
   for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++) {
     const MusterNode *node = muster_graph_node (self->graph, i);
     if (self->trains_by[i] && muster_feed_is_needed (node) &&
-        muster_feed_is_sparse (self->graph, node))
+        muster_feed_is_sparse (self->users, node))
       return node;
   }
   return NULL;
@@ -379,6 +379,7 @@ static void
 inspect_clear (MusterInspect *self)
 {
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
+  g_clear_pointer (&self->users, muster_feed_users_free);
   g_clear_pointer (&self->facts, g_ptr_array_unref);
   g_clear_pointer (&self->others, g_ptr_array_unref);
   g_clear_pointer (&self->losses, g_ptr_array_unref);
@@ -446,6 +447,7 @@ muster_scaffold_inspect_for (MusterScaffold *self, const char *path, const char 
   g_auto (MusterInspect) all = {.path = path, .notes = muster_scaffold_completed (self)};
   if (!choose (&all, self, train_ops, error))
     return NULL;
+  all.users = muster_feed_users_new (all.graph);
   all.target = target (all.scaffold, user_data);
   all.facts = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_graph_fact_free);
   all.trains_by = g_new0 (guint8, muster_graph_n_nodes (all.graph) + 1);

@@ -33,7 +33,7 @@ static void G_GNUC_PRINTF (2, 3) append (GString *command, const char *format, .
 static gboolean
 has_rows (const MusterInspect *self, const MusterNode *placeholder)
 {
-  return muster_feed_takes_rows (self->graph, placeholder);
+  return muster_feed_takes_rows (self->users, placeholder);
 }
 
 /* A tensor's own file: "x.npy" of "model/x:0". */
@@ -42,7 +42,7 @@ append_feed (const MusterInspect *self, GString *command, const MusterNode *plac
 {
   const char *slash = strrchr (placeholder->name, '/');
   const char *name = slash != NULL ? slash + 1 : placeholder->name;
-  g_autofree char *example = muster_feed_example (self->graph, placeholder);
+  g_autofree char *example = muster_feed_example (self->users, placeholder);
   if (has_rows (self, placeholder))
     append (command, "--feed=%s:0=@%s.npy", placeholder->name, name);
   else

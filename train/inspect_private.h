@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "graph/feed_option.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "train/inspect.h"
 #include "train/monitored/scaffold.h"
@@ -18,6 +19,7 @@ typedef struct {
   MusterScaffold *scaffold;    /* (owned) */
   MusterMetaGraph *meta_graph; /* (not owned) */
   MusterGraph *graph;          /* (not owned) */
+  MusterFeedUsers *users;      /* (owned) */
   GPtrArray *facts;            /* (owned) (element-type MusterGraphFact) */
   GPtrArray *others;           /* (owned) (nullable) (element-type utf8) train ops: the first is
                                 * described, the others can't be in a step with it */

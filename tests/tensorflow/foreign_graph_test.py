@@ -386,6 +386,20 @@ class Inspect(peer.TestCase):
         self.assertIn("none collected", peer.muster_json("inspect", self.path("taken.meta"))["train op"][0]["text"])
         self.assertNotIn("--train-op=anything", self.commands(self.path("taken.meta"))["prepare"])
 
+    def test_inspect_asks_the_users_of_a_placeholder_without_a_shape(self):
+        """Values that are stacked are rows, unless the stack is a shape; and an op that draws from its input isn't a product."""
+        a, b, logits = (v1.placeholder(tf.float32, name=name) for name in ("a", "b", "logits"))
+        size, depth = v1.placeholder(tf.int32, name="size"), v1.placeholder(tf.int32, name="depth")
+        drawn = tf.identity(tf.random.categorical(logits, 1), name="dropout_of")
+        w = v1.get_variable("w", initializer=0.0)
+        parts = [tf.stack([a, b]), tf.cast(drawn, tf.float32), tf.ones([size, 2]), tf.one_hot([0], depth)]
+        loss = tf.add_n([tf.reduce_sum(part) * w for part in parts], name="loss")
+        v1.train.GradientDescentOptimizer(0.1).minimize(loss, v1.train.get_or_create_global_step())
+        v1.train.export_meta_graph(self.path("stacks.meta"))
+        self.assertEqual(["--feed=a:0=@a.npy", "--feed=b:0=@b.npy", "--feed=depth:0=1", "--feed=logits:0=@logits.npy",
+                          "--feed=size:0=1"],
+                         sorted(word for word in self.commands(self.path("stacks.meta"))["train"] if word.startswith("--feed")))
+
     def test_inspect_offers_no_command_for_what_no_command_can_train(self):
         """What calls the program that wrote the graph, and batches of a sparse placeholder."""
         for kind, why in ("python", "(EagerPyFunc), which calls the Python program"), ("sparse", "'sp/indices'"):
