@@ -129,7 +129,8 @@ muster_run_free (MusterRun *self)
     memset (self->dead, FALSE, plan->n_nodes);
   self->next = 0;
   self->values_changed = self->has_changed = self->has_written = FALSE;
-  self->end_by_us = self->waited_us = 0;
+  self->end_by_us = 0;
+  self->wait = (MusterMemoryWait){0};
   self->stop = MUSTER_STOP_NONE;
   const gboolean is_spare = plan->n_slots <= MAX_SPARE_SLOTS && self->kernel != NULL;
   for (int i = 0; i < MUSTER_N_SPARES && self != NULL && is_spare; i++) {

@@ -182,7 +182,23 @@ pause_run (MusterRun *self)
   (void)muster_clock_wait_until (clock, now_us + PAUSE_US, NULL, NULL);
   if (is_counted)
     muster_parallel_enter ();
-  self->waited_us += muster_clock_now_us (clock) - now_us;
+}
+
+/* What has passed since the last call, or since the node began to wait, is counted. */
+static void
+count_wait (MusterRun *self, gconstpointer node)
+{
+  MusterMemoryWait *wait = &self->wait;
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  const guint64 used = muster_memory_used_in_all ();
+  const gint64 passed_us = wait->node == node ? now_us - wait->paused_us : 0;
+
+  wait->us += passed_us;
+  wait->unchanged_us =
+      wait->node == node && used == wait->used ? wait->unchanged_us + passed_us : 0;
+  wait->node = node;
+  wait->used = used;
+  wait->paused_us = now_us;
 }
 
 /* Kept buffers are freed before bytes are refused. */
@@ -195,19 +211,17 @@ is_there (gsize n_bytes)
 
 /* FALSE if there is nothing to wait for any more, or the run was stopped. */
 static gboolean
-await_bytes (MusterRun *self, gsize n_bytes)
+await_bytes (MusterKernel *k, gsize n_bytes)
 {
-  guint64 used = muster_memory_used_in_all ();
-  gint64 changed_us = self->waited_us;
+  MusterRun *self = k->run;
 
+  count_wait (self, k->node);
   do {
-    if (muster_run_is_stopped (self) || self->waited_us >= LONGEST_US ||
-        self->waited_us - changed_us >= UNCHANGED_US)
+    if (muster_run_is_stopped (self) || self->wait.us >= LONGEST_US ||
+        self->wait.unchanged_us >= UNCHANGED_US)
       return FALSE;
     pause_run (self);
-    const guint64 used_now = muster_memory_used_in_all ();
-    changed_us = used_now != used ? self->waited_us : changed_us;
-    used = used_now;
+    count_wait (self, k->node);
   } while (!is_there (n_bytes));
   return TRUE;
 }
@@ -221,8 +235,10 @@ muster_run_await_memory (MusterKernel *k, GError **error)
   if (refused == 0 || !muster_error_is (*error, MUSTER_ERROR_RESOURCE_EXHAUSTED) ||
       !may_compute_again (k) || !has_acted (run))
     return FALSE;
-  const gsize wanted = refused + drop_try (k);
-  if (!may_fit (run, wanted) || !await_bytes (run, wanted))
+  /* Its temporaries are freed already, and taken again by the next try. */
+  const gsize tried = k->budget.taken;
+  const gsize wanted = MAX (refused + drop_try (k), tried);
+  if (!may_fit (run, wanted) || !await_bytes (k, wanted))
     return FALSE;
   muster_memory_forget_refused ();
   g_clear_error (error);

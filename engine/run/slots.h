@@ -46,6 +46,15 @@ struct _MusterKernel {
 
 typedef enum { MUSTER_NODE_LEFT, MUSTER_NODE_DONE, MUSTER_NODE_WAITS } MusterNodeState;
 
+/* A run's waits for memory. */
+typedef struct {
+  gconstpointer node;  /* (nullable) the last one that waited */
+  gint64 us;           /* of all waits, with the tries between them */
+  gint64 paused_us;    /* when the last pause ended */
+  guint64 used;        /* bytes in use, as they last changed, */
+  gint64 unchanged_us; /* and for how long they haven't */
+} MusterMemoryWait;
+
 struct _MusterRun {
   MusterPlan *plan; /* (owned) while it runs */
   MusterRunContext context;
@@ -62,7 +71,7 @@ struct _MusterRun {
   gint stop;            /* atomic: MusterStop */
   gboolean has_written; /* once it was to stop: it has changed a variable */
   gint64 end_by_us;     /* atomic: until when it goes on nevertheless; 0: it wasn't to stop */
-  gint64 waited_us;     /* for memory */
+  MusterMemoryWait wait;
 
   GMutex lock;
   GCond changed;        /* signalled when a kernel is resumed or the run is stopped */

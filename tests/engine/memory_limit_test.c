@@ -646,6 +646,37 @@ MUSTER_TEST (MemoryLimit, frees_the_outputs_of_a_kernel_that_waits)
   expect_added (session, 3, 2);
 }
 
+static void
+add_halves (MusterGraphBuilder *b, const char *name, const gint64 *dims)
+{
+  g_autoptr (MusterTensor) halves = muster_tensor_new (MUSTER_HALF, 2, dims);
+  memset (muster_tensor_data_mutable (halves), 0, muster_tensor_n_bytes (halves));
+  muster_graph_builder_constant (b, name, halves);
+}
+
+/* A product of halves has one of floats beside it, which is freed when it fails: it isn't computed
+ * again and again for the bytes of its result alone. */
+MUSTER_TEST (MemoryLimit, waits_for_what_a_kernel_holds_meanwhile)
+{
+  g_autoptr (MusterGraphBuilder) b = asking_graph ();
+  add_halves (b, "column", (gint64[]){2048, 1});
+  add_halves (b, "row", (gint64[]){1, 2048});
+  add_binary (b, "MatMul", "asked", "column", "row");
+  muster_graph_builder_attr_type (b, "T", MUSTER_HALF);
+  muster_graph_builder_input (b, "^add");
+  g_autoptr (MusterSession) session = asking_open (NULL, b);
+  g_auto (Asking) asking;
+  asking_begin (&asking, session, 20 * MIB, test_deadline ());
+  const guint64 refused = muster_memory_n_refused ();
+
+  asking_join (&asking);
+
+  MUSTER_EXPECT_ERROR (asking.error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  MUSTER_EXPECT_LE (muster_memory_n_refused (), refused + 1);
+  release_others ();
+  expect_added (session, 2, 1);
+}
+
 /* Ops that are always computed but only read. */
 MUSTER_TEST (MemoryLimit, makes_ops_that_only_read_wait)
 {

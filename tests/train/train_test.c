@@ -409,6 +409,8 @@ MUSTER_TEST (Training, refuses_another_number_of_arrays_than_of_tensors)
   expect_other_number_refused (&job);
   job.training.batches = NULL;
   expect_other_number_refused (&job);
+  job.training.batches = none;
+  expect_other_number_refused (&job);
   MUSTER_EXPECT_STREQ (job.told->str, "");
 
   const MusterPositionOptions nothing = {.batches = none};

@@ -205,7 +205,7 @@ next_rows (MusterBatches *self)
 void
 muster_batches_next (MusterBatches *self, MusterTensor **batch)
 {
-  g_return_if_fail (self != NULL && batch != NULL);
+  g_return_if_fail (self != NULL && (batch != NULL || self->n_arrays == 0));
   const gint64 *rows = next_rows (self);
   for (gsize i = 0; i < self->n_arrays; i++)
     batch[i] = i < self->n_arrays - self->n_constants && has_rows (self->arrays[i])
