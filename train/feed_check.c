@@ -8,22 +8,44 @@
 #include "train/hooks/hooks_private.h"
 #include "train/position/batches_private.h"
 
+/* What a step feeds of an array: all of it, or so many rows. */
+typedef struct {
+  const MusterTensor *array; /* (nullable) not owned */
+  gint64 n_rows;             /* -1: all of it */
+} Value;
+
+static gint64
+dim (const Value *value, int i)
+{
+  return i == 0 && value->n_rows >= 0 ? value->n_rows : muster_tensor_dims (value->array)[i];
+}
+
+static char *
+type_of (const Value *value)
+{
+  const int n_dims = muster_tensor_n_dims (value->array);
+  g_autofree gint64 *dims = g_new0 (gint64, (gsize)n_dims + 1);
+
+  for (int i = 0; i < n_dims; i++)
+    dims[i] = dim (value, i);
+  return muster_feed_type_of (muster_tensor_dtype (value->array), n_dims, dims);
+}
+
 /* A placeholder of a single value has a remedy of its own. */
 static gboolean
-fail_unfit (MusterGraph *graph, const char *feed, const MusterNode *node, const MusterTensor *value,
+fail_unfit (MusterGraph *graph, const char *feed, const MusterNode *node, const Value *value,
             GError **error)
 {
   gint64 dims[MUSTER_MAX_DIMS];
 
-  if (muster_tensor_n_dims (value) > 0 &&
+  if (muster_tensor_n_dims (value->array) > 0 &&
       muster_graph_feed_shape (graph, node, dims, MUSTER_MAX_DIMS) == 0)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "'%s' takes a single value, but is fed with an array of %" G_GINT64_FORMAT
                         " rows; feed a number, as in --feed=%s=1",
-                        feed, muster_tensor_dims (value)[0], feed);
+                        feed, dim (value, 0), feed);
   g_autofree char *takes = muster_feed_type (graph, node);
-  g_autofree char *is_fed = muster_feed_type_of (
-      muster_tensor_dtype (value), muster_tensor_n_dims (value), muster_tensor_dims (value));
+  g_autofree char *is_fed = type_of (value);
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "'%s' takes %s, but a step feeds it with %s; feed an array that fits", feed,
                       takes, is_fed);
@@ -31,47 +53,35 @@ fail_unfit (MusterGraph *graph, const char *feed, const MusterNode *node, const 
 
 /* Compares what one step feeds with a placeholder. Another tensor has no declared type. */
 static gboolean
-check_value (MusterGraph *graph, const char *feed, const MusterTensor *value, GError **error)
+check_value (MusterGraph *graph, const char *feed, const Value *value, GError **error)
 {
   gint64 wanted[MUSTER_MAX_DIMS];
   g_autofree char *op = NULL;
   const MusterDType dtype = muster_graph_placeholder_dtype (graph, feed);
 
-  if (value == NULL || dtype == MUSTER_INVALID)
+  if (value->array == NULL || dtype == MUSTER_INVALID)
     return TRUE;
   (void)muster_graph_split_input (feed, &op);
   const MusterNode *node = muster_graph_find_node (graph, op);
   const int n_dims = muster_graph_feed_shape (graph, node, wanted, MUSTER_MAX_DIMS);
-  gboolean fits = dtype == muster_tensor_dtype (value) &&
-                  (n_dims < 0 || n_dims == muster_tensor_n_dims (value));
+  gboolean fits = dtype == muster_tensor_dtype (value->array) &&
+                  (n_dims < 0 || n_dims == muster_tensor_n_dims (value->array));
   for (int i = 0; fits && i < n_dims; i++)
-    fits = wanted[i] < 0 || wanted[i] == muster_tensor_dims (value)[i];
+    fits = wanted[i] < 0 || wanted[i] == dim (value, i);
   return fits || fail_unfit (graph, feed, node, value, error);
-}
-
-/* What the next step will feed; the batches stay where they are. */
-static GPtrArray *
-next_batch (MusterBatches *batches)
-{
-  if (batches == NULL)
-    return NULL;
-  const gint64 position = muster_batches_position (batches);
-  GPtrArray *batch = muster_batches_next_list (batches);
-
-  muster_batches_seek (batches, position);
-  return batch;
 }
 
 static gboolean
 check_feeds (const MusterTraining *training, GError **error)
 {
   MusterGraph *graph = muster_scaffold_graph (training->scaffold);
-  g_autoptr (GPtrArray) batch = next_batch (training->batches);
 
   for (gsize i = 0; i < training->n_feeds; i++) {
-    const MusterTensor *value = batch != NULL && i < batch->len ? batch->pdata[i] : NULL;
+    Value value = {0};
+    if (training->batches != NULL)
+      value.array = muster_batches_fed (training->batches, i, &value.n_rows);
     if (!muster_hook_need_node (training->scaffold, training->feeds[i], error) ||
-        !check_value (graph, training->feeds[i], value, error))
+        !check_value (graph, training->feeds[i], &value, error))
       return FALSE;
   }
   return TRUE;

@@ -260,7 +260,7 @@ MUSTER_TEST (Control, refuses_to_merge_nothing)
 
   g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "m", &error);
 
-  EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "There is nothing to merge");
+  EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "must be at least minimum 1");
 }
 
 MUSTER_TEST (Control, passes_a_reference_on)

@@ -202,15 +202,29 @@ next_rows (MusterBatches *self)
   return self->order + (self->position % per_epoch) * self->batch_size;
 }
 
+static gboolean
+is_dealt (const MusterBatches *self, gsize index)
+{
+  return index < self->n_arrays - self->n_constants && has_rows (self->arrays[index]);
+}
+
+const MusterTensor *
+muster_batches_fed (const MusterBatches *self, gsize index, gint64 *n_rows)
+{
+  if (index >= self->n_arrays)
+    return NULL;
+  *n_rows = is_dealt (self, index) ? self->batch_size : -1;
+  return self->arrays[index];
+}
+
 void
 muster_batches_next (MusterBatches *self, MusterTensor **batch)
 {
   g_return_if_fail (self != NULL && (batch != NULL || self->n_arrays == 0));
   const gint64 *rows = next_rows (self);
   for (gsize i = 0; i < self->n_arrays; i++)
-    batch[i] = i < self->n_arrays - self->n_constants && has_rows (self->arrays[i])
-                   ? gather (self->arrays[i], rows, self->batch_size)
-                   : muster_tensor_ref (self->arrays[i]);
+    batch[i] = is_dealt (self, i) ? gather (self->arrays[i], rows, self->batch_size)
+                                  : muster_tensor_ref (self->arrays[i]);
   self->position++;
 }
 

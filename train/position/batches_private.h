@@ -9,4 +9,8 @@ G_BEGIN_DECLS
 gboolean muster_batches_check_feeds (MusterBatches *self /* nullable */, gsize n_feeds,
                                      GError **error);
 
+/* The array of the index-th feed (nullable) (not owned), and the rows of it that a step is fed
+ * with; -1: all of it. */
+const MusterTensor *muster_batches_fed (const MusterBatches *self, gsize index, gint64 *n_rows);
+
 G_END_DECLS
