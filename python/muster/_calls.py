@@ -118,11 +118,12 @@ def adapt(raw, info, namespace):
 
 
 def awaitable(name, prepare, namespace):
-    """The awaitable form of a function of Python's own: prepare (*args, **keywords) gives a function of a cancellable."""
+    """The awaitable form of a function of Python's own: prepare (*args, **keywords) gives a function of a cancellable, which is GLib's
+    current one, too."""
 
     def start(*args, cancellable=None, **keywords):
         function, own = prepare(*args, **keywords), namespace.Gio.Cancellable()
-        return _call_class()(lambda: _linked(lambda: function(own), cancellable, own, namespace), own, cancellable)
+        return _call_class()(lambda: _linked(lambda: _with_current(own, lambda: function(own)), cancellable, own, namespace), own, cancellable)
 
     return _describe(start, name)
 
@@ -161,15 +162,20 @@ def _cancelled_by(raw, signature, n_before, namespace):
 
     def call(own, *args):
         if at is None:
-            own.push_current()
-            try:
-                return raw(*args)
-            finally:
-                own.pop_current()
+            return _with_current(own, lambda: raw(*args))
         given = args[at]
         return _linked(lambda: raw(*args[:at], own, *args[at + 1:]), given, own, namespace)
 
     return call
+
+
+def _with_current(own, function):
+    """Calls function with own as GLib's current cancellable."""
+    own.push_current()
+    try:
+        return function()
+    finally:
+        own.pop_current()
 
 
 def _linked(function, given, own, namespace):

@@ -183,17 +183,7 @@ def run(self, fetches=(), feeds=None, *, targets=(), with_hooks=True, timeout=No
 def _prepare_monitored_run(self, fetches=(), feeds=None, *, targets=(), with_hooks=True, timeout=None):
     session = self.session()
     step, structure = _compose(session.graph() if session is not None else None, fetches, feeds, targets)
-
-    def run_it(cancellable):
-        if cancellable is None:
-            return structure(self.run_builder(step, with_hooks, _us(timeout)))
-        cancellable.push_current()
-        try:
-            return structure(self.run_builder(step, with_hooks, _us(timeout)))
-        finally:
-            cancellable.pop_current()
-
-    return run_it
+    return lambda _cancellable: structure(self.run_builder(step, with_hooks, _us(timeout)))
 
 
 @_tensors.added_to(Muster.MonitoredSession)
