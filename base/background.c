@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/background.h"
+#include "base/background_private.h"
 
 static void
 free_call (gpointer data)

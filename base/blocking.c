@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/blocking.h"
+#include "base/blocking_private.h"
 
 static _Thread_local struct {
   MusterBlockingHook hook;

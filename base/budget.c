@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/budget.h"
+#include "base/budget_private.h"
 
 #include "base/error.h"
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 
 gboolean
 muster_budget_refuse (const MusterBudget *self, gsize n_bytes, GError **error)

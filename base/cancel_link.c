@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/cancel_link.h"
+#include "base/cancel_link_private.h"
 
 static void
 on_cancelled (GCancellable *cancelled G_GNUC_UNUSED, gpointer either)

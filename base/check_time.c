@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/check_time.h"
+#include "base/check_time_private.h"
 
 gboolean
 muster_check_time (const char *what, gint64 deadline_us, GCancellable *cancellable, GError **error)

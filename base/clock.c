@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
 
-#include "base/require.h"
+#include "base/require_private.h"
 
 G_DEFINE_INTERFACE (MusterClock, muster_clock, G_TYPE_OBJECT)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/fields.h"
+#include "base/fields_private.h"
 
 /* Of an array with a count: NULL-terminated, in the copy, so that it frees as others do. */
 static char **

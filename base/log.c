@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/log.h"
+#include "base/log_private.h"
 
 #include "base/clock.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
+#include "base/log_private.h"
 
 #include <malloc.h>
 

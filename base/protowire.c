@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 
 static __attribute__ ((noinline)) gboolean
 read_long_varint (MusterProtoReader *self, guint64 *value)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/require.h"
+#include "base/require_private.h"
 
 void
 muster_refuse_null (GError **error, const char *function, const char *names, gsize i)

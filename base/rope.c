@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/rope.h"
+#include "base/rope_private.h"
 
-#include "base/memory.h"
+#include "base/memory_private.h"
 
 #include <stdlib.h>
 #include <string.h>

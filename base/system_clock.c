@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/wait.h"
+#include "base/wait_private.h"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 
-#include "base/arena.h"
+#include "base/arena_private.h"
 #include "base/error.h"
-#include "base/hash.h"
-#include "base/protowire.h"
+#include "base/hash_private.h"
+#include "base/protowire_private.h"
 
 #include <string.h>
 

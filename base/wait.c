@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/wait.h"
+#include "base/wait_private.h"
 
 gboolean
 muster_wait_change (GCond *changed, GMutex *lock, gint64 deadline_us)

@@ -58,14 +58,14 @@ def messages():
     )
     native.exports_files(protos)
 
-def module(deps = [], copts = [], exclude = [], internal = []):
+def module(deps = [], copts = [], exclude = [], public = []):
     """The library of this package's folder, over the modules that MODULES gives it.
 
     Args:
       deps: system libraries besides GLib.
       copts: further compiler flags.
       exclude: sources that belong to another target.
-      internal: headers that aren't installed, besides *_private.h.
+      public: the installed headers of a folder outside the library; of one inside, all are but *_private.h.
     """
     folder = native.package_name()
     inside = _inside(folder)
@@ -77,7 +77,8 @@ def module(deps = [], copts = [], exclude = [], internal = []):
         )
     if folder not in MODULES:
         return
-    public = native.glob(["*.h"], exclude = ["*_private.h"] + internal + exclude)
+    if folder.split("/")[0] in LIBRARY:
+        public = native.glob(["*.h"], exclude = ["*_private.h"] + exclude)
     native.cc_library(
         name = label_of(folder).split(":")[-1] if len(inside) > 1 else folder.split("/")[-1],
         srcs = native.glob(["*.c"], exclude = exclude),

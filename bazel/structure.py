@@ -8,7 +8,7 @@
 A module is a folder of sources. What is checked: each include of another module's header has an arrow in MODULES, each
 arrow has an include, no module stands above one that it uses, no folder has more than 25 sources, and files include one
 another in circles only as a type and its parts do: two files, and few of those. Waits for another thread go through
-base/wait.h.
+base/wait_private.h.
 """
 import collections
 import os
@@ -155,7 +155,7 @@ def check_waits(root, modules):
         for name in sources_in(os.path.join(root, module)):
             path = module + "/" + name
             if path.endswith(".c") and path != WAITS and "g_cond_wait_until" in read(os.path.join(root, path)):
-                wrong.append("%s calls g_cond_wait_until; use base/wait.h" % path)
+                wrong.append("%s calls g_cond_wait_until; use base/wait_private.h" % path)
     return wrong
 
 

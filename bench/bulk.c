@@ -4,10 +4,10 @@
  * muster's C client, at such a server and at muster's. */
 #include "bench/bench.h"
 
-#include "base/protowire.h"
-#include "graph/tensor_proto.h"
-#include "rpc/messages/rpc_message.h"
-#include "rpc/messages/run_step.h"
+#include "base/protowire_private.h"
+#include "graph/tensor_proto_private.h"
+#include "rpc/messages/rpc_message_private.h"
+#include "rpc/messages/run_step_private.h"
 
 #include <grpc/byte_buffer.h>
 #include <grpc/grpc.h>

@@ -2,7 +2,7 @@
 #include "bench/bench.h"
 #include "graph/meta_graph/meta_graph.h"
 
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "graph/graph_builder.h"
 
 #define SAVE    "save/SaveV2"

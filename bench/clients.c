@@ -3,7 +3,7 @@
  * own: beside as many that make empty calls. */
 #include "bench/bench.h"
 
-#include "rpc/messages/run_step.h"
+#include "rpc/messages/run_step_private.h"
 
 #define RUN_STEP     "/tensorflow.MasterService/RunStep"
 #define N_ROUNDS     15

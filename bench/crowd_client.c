@@ -4,8 +4,8 @@
 #include "bench/bench.h"
 #include "bench/connect.h"
 
-#include "base/protowire.h"
-#include "base/unpack.h"
+#include "base/protowire_private.h"
+#include "base/unpack_private.h"
 #include "rpc/proto/master.pb-c.h"
 #include "rpc/proto/muster.pb-c.h"
 

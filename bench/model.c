@@ -2,10 +2,10 @@
 #include "bench/bench.h"
 #include "graph/meta_graph/ready_op.h"
 
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "graph/graph_builder.h"
 #include "master/remote/remote_master.h"
-#include "rpc/client/rpc_client.h"
+#include "rpc/client/rpc_client_private.h"
 #include "rpc/proto/muster.pb-c.h"
 
 #include <glib/gstdio.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
 
-#include "base/blocking.h"
-#include "rpc/client/rpc_client.h"
-#include "rpc/server/rpc_server.h"
+#include "base/blocking_private.h"
+#include "rpc/client/rpc_client_private.h"
+#include "rpc/server/rpc_server_private.h"
 
 static const char *const methods[] = {
     "CreateSession", "ExtendSession", "PartialRunSetup", "RunStep",     "CloseSession",

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "callbacks/backup.h"
 
-#include "base/log.h"
-#include "base/require.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
 #include "callbacks/backup_find_private.h"
 #include "callbacks/bounds_private.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/store/storage_private.h"
 #include "checkpoint/stores/default_storage.h"
 

@@ -2,11 +2,11 @@
 /* The files of a backup's directory. */
 #include "callbacks/backup_files_private.h"
 
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
-#include "base/files/json_text.h"
-#include "checkpoint/store/directory_lock.h"
-#include "checkpoint/store/storage_failure.h"
+#include "base/files/json_text_private.h"
+#include "checkpoint/store/directory_lock_private.h"
+#include "checkpoint/store/storage_failure_private.h"
 
 #include <json-glib/json-glib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "callbacks/backup_find_private.h"
 
 #include "base/error.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/storage_failure_private.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "callbacks/bounds_private.h"
 
-#include "base/check_time.h"
+#include "base/check_time_private.h"
 
 MusterBounds
 muster_bounds (MusterStorage *storage, gint64 deadline_us, MusterClock *clock,

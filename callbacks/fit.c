@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "callbacks/fit.h"
 
-#include "base/check_time.h"
-#include "base/require.h"
+#include "base/check_time_private.h"
+#include "base/require_private.h"
 
 /* --- when --- */
 

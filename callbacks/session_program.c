@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A session's variables as a MusterProgram. */
-#include "base/require.h"
+#include "base/require_private.h"
 #include "callbacks/backup.h"
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/quarantine.h"

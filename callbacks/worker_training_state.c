@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "callbacks/worker_training_state_private.h"
 
-#include "base/log.h"
-#include "base/require.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/directory_lock_private.h"
 #include "checkpoint/store/storage_private.h"
 
 #define NAME      "training_state"

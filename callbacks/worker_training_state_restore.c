@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A training state comes back: the checkpoint that its directory names, or the newest whole one. */
-#include "base/log.h"
-#include "base/require.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
 #include "callbacks/worker_training_state_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/storage_failure_private.h"
 
 char **
 muster_training_state_list (MusterStorage *storage, const char *directory, GError **error)

@@ -2,7 +2,7 @@
 #include "graph/buffer_pool_private.h"
 
 #include "base/error.h"
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 
 #include <stdlib.h>
 #include <string.h>

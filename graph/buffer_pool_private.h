@@ -12,7 +12,7 @@ G_BEGIN_DECLS
 #define MUSTER_BUFFER_ALIGNMENT 64
 
 /* NULL if there isn't enough memory. It counts, but isn't refused because of the limit of memory
- * (base/memory_account.h). */
+ * (base/memory_account_private.h). */
 gpointer muster_buffer_alloc (gsize size);
 /* The same; NULL with RESOURCE_EXHAUSTED over that limit too. */
 gpointer muster_buffer_try_alloc (gsize size, GError **error);

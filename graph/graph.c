@@ -2,10 +2,10 @@
 #include "graph/graph.h"
 
 #include "base/error.h"
-#include "base/hash.h"
-#include "base/require.h"
-#include "base/rope.h"
-#include "graph/graph_nodes.h"
+#include "base/hash_private.h"
+#include "base/require_private.h"
+#include "base/rope_private.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/node_table_private.h"
 
 #include <string.h>

@@ -2,9 +2,9 @@
 #include "graph/graph_builder.h"
 
 #include "base/error.h"
-#include "base/protowire.h"
-#include "base/require.h"
-#include "graph/tensor_proto.h"
+#include "base/protowire_private.h"
+#include "base/require_private.h"
+#include "graph/tensor_proto_private.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/graph_devices.h"
+#include "graph/graph_devices_private.h"
 
-#include "base/unpack.h"
-#include "graph/device_name.h"
+#include "base/unpack_private.h"
+#include "graph/device_name_private.h"
 #include "graph/proto/graph.pb-c.h"
 
 #include <string.h>

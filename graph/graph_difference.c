@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/graph_difference.h"
+#include "graph/graph_difference_private.h"
 
-#include "base/hash.h"
-#include "base/safe_text.h"
-#include "graph/device_name.h"
-#include "graph/graph_nodes.h"
+#include "base/hash_private.h"
+#include "base/safe_text_private.h"
+#include "graph/device_name_private.h"
+#include "graph/graph_nodes_private.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 
-#include "base/protowire.h"
-#include "graph/tensor_proto.h"
+#include "base/protowire_private.h"
+#include "graph/tensor_proto_private.h"
 
 #include <string.h>
 

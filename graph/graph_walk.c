@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/graph_walk.h"
+#include "graph/graph_walk_private.h"
 
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 
 #include <string.h>
 

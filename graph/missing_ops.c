@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/missing_ops.h"
+#include "graph/missing_ops_private.h"
 
 #include "base/error.h"
-#include "graph/graph_nodes.h"
-#include "graph/graph_walk.h"
+#include "graph/graph_nodes_private.h"
+#include "graph/graph_walk_private.h"
 
 #include <string.h>
 

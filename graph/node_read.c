@@ -2,9 +2,9 @@
 /* Reads the nodes of a GraphDef: one pass over its bytes, which checks all of them. */
 #include "graph/node_table_private.h"
 
-#include "base/hash.h"
-#include "base/protowire.h"
-#include "base/unpack.h"
+#include "base/hash_private.h"
+#include "base/protowire_private.h"
+#include "base/unpack_private.h"
 
 enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_INPUT = 3, NODE_ATTR = 5, ATTR_KEY = 1 };
 

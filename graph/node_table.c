@@ -2,8 +2,8 @@
 #include "graph/node_table_private.h"
 
 #include "base/error.h"
-#include "base/hash.h"
-#include "base/protowire.h"
+#include "base/hash_private.h"
+#include "base/protowire_private.h"
 
 #include <string.h>
 

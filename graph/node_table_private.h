@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/arena.h"
-#include "graph/node.h"
+#include "base/arena_private.h"
+#include "graph/node_private.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
 #include "graph/npy.h"
 
 #include "base/error.h"
-#include "base/files/read_file.h"
-#include "base/require.h"
-#include "base/safe_text.h"
+#include "base/files/read_file_private.h"
+#include "base/require_private.h"
+#include "base/safe_text_private.h"
 #include "graph/npy_private.h"
 
 #include <stdlib.h>

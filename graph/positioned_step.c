@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/positioned_step.h"
+#include "graph/positioned_step_private.h"
 
 #include <string.h>
 

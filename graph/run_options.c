@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/run_options.h"
+#include "graph/run_options_private.h"
 
 #include "base/error.h"
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 
 /* The others that are known are numbers, too: the trace level and the thread pool. */
 enum { LAST_NUMBER = 3 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/step_copy.h"
+#include "graph/step_copy_private.h"
 
 static MusterTensor *
 copy_tensor (MusterTensor *tensor)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/tensor.h"
 
-#include "base/budget.h"
+#include "base/budget_private.h"
 #include "base/error.h"
-#include "base/memory_account.h"
-#include "base/require.h"
+#include "base/memory_account_private.h"
+#include "base/require_private.h"
 #include "graph/buffer_pool_private.h"
 #include "graph/tensor_private.h"
 

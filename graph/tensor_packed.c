@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/require.h"
+#include "base/require_private.h"
 #include "graph/tensor.h"
 #include "graph/tensor_private.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/tensor_proto.h"
+#include "graph/tensor_proto_private.h"
 
-#include "base/budget.h"
+#include "base/budget_private.h"
 #include "base/error.h"
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "graph/tensor_private.h"
 
 /* TensorProto's fields, and those of TensorShapeProto. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/cluster.h"
 
-#include "base/require.h"
-#include "graph/graph_nodes.h"
+#include "base/require_private.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/ready_op.h"
 #include "jobs/cluster_private.h"
 #include "jobs/job_group_private.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The counter of muster_job_limit_epochs (): it starts at n - 1, decreases by one in each epoch,
  * and has ended below 0. */
-#include "base/require.h"
+#include "base/require_private.h"
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "jobs/cluster_private.h"

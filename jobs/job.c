@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job.h"
 
-#include "base/require.h"
-#include "graph/graph_nodes.h"
+#include "base/require_private.h"
+#include "graph/graph_nodes_private.h"
 #include "jobs/job_group_private.h"
 
 struct _MusterJob {

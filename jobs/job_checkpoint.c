@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_checkpoint.h"
 
-#include "base/require.h"
+#include "base/require_private.h"
 #include "checkpoint/stores/default_storage.h"
 #include "jobs/job_checkpoint_private.h"
 #include "jobs/job_checkpoint_tasks_private.h"

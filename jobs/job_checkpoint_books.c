@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a job knows of its checkpoints: their durations, its metadata, and which epochs there are.
  */
-#include "base/log.h"
-#include "base/require.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
 #include "jobs/job_checkpoint_private.h"
 #include "jobs/job_checkpoint_tasks_private.h"
 #include "jobs/job_epochs_private.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Partial loads without a group, one node after another. */
-#include "base/log.h"
+#include "base/log_private.h"
 #include "jobs/job_checkpoint_private.h"
 #include "jobs/job_checkpoint_tasks_private.h"
 
-#include "base/require.h"
+#include "base/require_private.h"
 
 typedef struct {
   MusterJobCheckpoint *checkpoint;

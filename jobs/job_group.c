@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_group.h"
 
-#include "base/check_time.h"
-#include "base/require.h"
-#include "graph/step_copy.h"
+#include "base/check_time_private.h"
+#include "base/require_private.h"
+#include "graph/step_copy_private.h"
 #include "jobs/job_group_private.h"
 
 #define DEFAULT_INTERVAL_US MUSTER_SECOND

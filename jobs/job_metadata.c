@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_metadata.h"
 
-#include "base/check_time.h"
-#include "base/require.h"
+#include "base/check_time_private.h"
+#include "base/require_private.h"
 
 G_DEFINE_INTERFACE (MusterJobMetadata, muster_job_metadata, G_TYPE_OBJECT)
 

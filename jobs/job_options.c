@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/fields.h"
+#include "base/fields_private.h"
 #include "jobs/job_runner.h"
 
 /* Options on the heap, for other languages. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Runs a group: nodes, a node's tasks, and a task's instances all concurrently. The first failure
  * cancels the rest, and all are joined. */
-#include "base/check_time.h"
+#include "base/check_time_private.h"
 #include "jobs/cluster_private.h"
 #include "jobs/job_group_private.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_runner.h"
 
-#include "base/log.h"
-#include "base/require.h"
-#include "checkpoint/store/storage_failure.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "jobs/job_checkpoint_private.h"
 #include "jobs/job_save_private.h"
 #include "train/goodput/goodput_meter.h"

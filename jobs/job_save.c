@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_save_private.h"
 
-#include "base/cancel_link.h"
+#include "base/cancel_link_private.h"
 #include "base/error.h"
 #include "jobs/job_checkpoint_private.h"
 

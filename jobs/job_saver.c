@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_saver_private.h"
 
-#include "base/log.h"
+#include "base/log_private.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/bundle_writer.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "saver/async/async_saver.h"
-#include "saver/async/snapshot.h"
+#include "saver/async/snapshot_private.h"
 #include "saver/builder/saver_builder.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_metadata.h"
 
-#include "base/log.h"
+#include "base/log_private.h"
 #include "jobs/job_epochs_private.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/fields.h"
-#include "graph/step_copy.h"
+#include "base/fields_private.h"
+#include "graph/step_copy_private.h"
 #include "jobs/cluster.h"
 #include "master/master.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/lease.h"
 
-#include "base/require.h"
+#include "base/require_private.h"
 
 typedef struct {
   char *model; /* (owned) (nullable) until set_identity */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/master.h"
 
-#include "base/require.h"
+#include "base/require_private.h"
 
 G_DEFINE_INTERFACE (MusterMaster, muster_master, G_TYPE_OBJECT)
 

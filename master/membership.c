@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/membership.h"
 
-#include "base/fields.h"
-#include "base/require.h"
-#include "base/wait.h"
+#include "base/fields_private.h"
+#include "base/require_private.h"
+#include "base/wait_private.h"
 
 /* --- values --- */
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/session.h"
 
-#include "base/require.h"
-#include "graph/missing_ops.h"
-#include "graph/run_options.h"
-#include "master/step_check.h"
+#include "base/require_private.h"
+#include "graph/missing_ops_private.h"
+#include "graph/run_options_private.h"
+#include "master/step_check_private.h"
 
 #define QUIET_CLOSE_US (5 * MUSTER_SECOND)
 

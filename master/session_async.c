@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/background.h"
-#include "graph/step_copy.h"
+#include "base/background_private.h"
+#include "graph/step_copy_private.h"
 #include "master/session.h"
 
 typedef struct {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/step_builder.h"
 
-#include "base/require.h"
-#include "graph/step_copy.h"
+#include "base/require_private.h"
+#include "graph/step_copy_private.h"
 
 struct _MusterStepBuilder {
   gatomicrefcount refs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "master/step_check.h"
+#include "master/step_check_private.h"
 
 #include "base/error.h"
 

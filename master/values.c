@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/fields.h"
-#include "base/names.h"
+#include "base/fields_private.h"
+#include "base/names_private.h"
 #include "master/lease.h"
 #include "master/master.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/backoff.h"
 
-#include "base/fields.h"
+#include "base/fields_private.h"
 
 #include <string.h>
 

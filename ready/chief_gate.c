@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/chief_gate.h"
+#include "ready/chief_gate_private.h"
 
-#include "base/names.h"
+#include "base/names_private.h"
 #include "master/announcement.h"
 
 gboolean

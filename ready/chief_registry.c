@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/chief_registry.h"
+#include "ready/chief_registry_private.h"
 
-#include "base/safe_text.h"
-#include "ready/chief_gate.h"
-#include "ready/lease_look.h"
-#include "ready/model_log.h"
+#include "base/safe_text_private.h"
+#include "ready/chief_gate_private.h"
+#include "ready/lease_look_private.h"
+#include "ready/model_log_private.h"
 
 #define MAX_MODELS 10000
 #define MAX_NAME   256

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/countdown.h"
+#include "ready/countdown_private.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/hub.h"
+#include "ready/hub_private.h"
 
-#include "graph/graph_difference.h"
-#include "ready/chief_gate.h"
+#include "graph/graph_difference_private.h"
+#include "ready/chief_gate_private.h"
 #include "ready/watch_key_private.h"
 
 /* Timeout of a question, so that it doesn't block the others. */

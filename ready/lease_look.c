@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/lease_look.h"
+#include "ready/lease_look_private.h"
 
 gint64
 muster_lease_look (gint64 lease_us, gint64 heard_us, gint64 now_us, gint64 *doubted_us)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/member.h"
+#include "ready/member_private.h"
 
-#include "base/log_bounded.h"
+#include "base/log_bounded_private.h"
 
 const char *
 muster_member_end_name (MusterMemberEnd end)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How long a member stays: a report renews its lease. It is removed when it leaves, its process
  * ends or its lease ends. */
-#include "ready/lease_look.h"
-#include "ready/member_registry_private.h"
+#include "ready/lease_look_private.h"
+#include "ready/member_registry_state_private.h"
 
 /* When to check a lease again. It has ended if that isn't later than now_us. */
 static gint64

@@ -2,7 +2,7 @@
 #include "ready/member_model_private.h"
 
 #include "master/membership.h"
-#include "ready/chief_registry.h"
+#include "ready/chief_registry_private.h"
 
 /* A model keeps so many of the members that left. */
 #define MAX_LEFT 10

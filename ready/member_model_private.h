@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ready/member.h"
+#include "ready/member_private.h"
 
 G_BEGIN_DECLS
 

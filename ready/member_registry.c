@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/member_registry_private.h"
+#include "ready/member_registry_state_private.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/model_log.h"
+#include "ready/model_log_private.h"
 
-#include "base/log_bounded.h"
+#include "base/log_bounded_private.h"
 
 #define EPOCH "%" G_GINT64_FORMAT
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/pause.h"
+#include "ready/pause_private.h"
 
 #define MIN_US         (80 * MUSTER_MILLISECOND)
 #define PART_OF_OUTAGE 0.018

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/poll_plan.h"
+#include "ready/poll_plan_private.h"
 
 /* When all clients know that the model is ready: only the opposite would be a change. */
 #define SETTLED_US (10 * MUSTER_SECOND)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/rate_limiter.h"
+#include "ready/rate_limiter_private.h"
 
 #define PAUSES_PER_POLL 20
 #define MIN_PAUSE_US    (10 * MUSTER_MILLISECOND)

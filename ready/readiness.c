@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/readiness.h"
+#include "ready/readiness_private.h"
 
-#include "base/names.h"
-#include "base/require.h"
-#include "graph/graph_nodes.h"
-#include "master/step_check.h"
+#include "base/names_private.h"
+#include "base/require_private.h"
+#include "graph/graph_nodes_private.h"
+#include "master/step_check_private.h"
 
 void
 muster_ready_op_result_clear (MusterReadyOpResult *self)

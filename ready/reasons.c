@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/situation.h"
+#include "ready/situation_private.h"
 
-#include "base/names.h"
-#include "graph/device_name.h"
+#include "base/names_private.h"
+#include "graph/device_name_private.h"
 #include "ready/backoff.h"
-#include "ready/member.h"
+#include "ready/member_private.h"
 
 #include <string.h>
 

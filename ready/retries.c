@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/retries.h"
+#include "ready/retries_private.h"
 
 #define FIRST_PAUSE_US (100 * MUSTER_MILLISECOND)
 #define LAST_PAUSE_US  MUSTER_SECOND

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/waiter.h"
+#include "ready/waiter_private.h"
 
-#include "ready/chief_gate.h"
-#include "ready/readiness.h"
+#include "ready/chief_gate_private.h"
+#include "ready/readiness_private.h"
 
 /* Timeout of a poll, after which the master counts as unreachable. */
 #define POLL_LIMIT_US (60 * MUSTER_SECOND)

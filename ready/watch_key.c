@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/watch_key_private.h"
 
-#include "base/hash.h"
+#include "base/hash_private.h"
 
 MusterWatchKey *
 muster_watch_key_new (const MusterWatchKey *what, gint64 now_us)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ready/poll_plan.h"
-#include "ready/readiness.h"
+#include "ready/poll_plan_private.h"
+#include "ready/readiness_private.h"
 
 G_BEGIN_DECLS
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/address.h"
+#include "rpc/address_private.h"
 
-#include "base/require.h"
+#include "base/require_private.h"
 
 #include <string.h>
 #include <sys/un.h>

@@ -2,9 +2,9 @@
 #include "rpc/credentials_private.h"
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/require.h"
-#include "base/wait.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
+#include "base/wait_private.h"
 #include "rpc/grpc_private.h"
 #include "rpc/pem_private.h"
 #include "rpc/roles_private.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/digest.h"
+#include "rpc/digest_private.h"
 
 #include <openssl/evp.h>
 

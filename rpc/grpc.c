@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/grpc_private.h"
 
-#include "base/log.h"
-#include "base/memory.h"
-#include "base/protowire.h"
-#include "rpc/fork.h"
+#include "base/log_private.h"
+#include "base/memory_private.h"
+#include "base/protowire_private.h"
+#include "rpc/fork_private.h"
 
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>

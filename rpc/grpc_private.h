@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/rope.h"
+#include "base/rope_private.h"
 
 #include <grpc/byte_buffer.h>
 #include <grpc/grpc.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/listen.h"
+#include "rpc/listen_private.h"
 
-#include "rpc/address.h"
+#include "rpc/address_private.h"
 
 #include <gio/gio.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/secret_private.h"
 
-#include "base/files/read_file.h"
+#include "base/files/read_file_private.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/require.h"
-#include "checkpoint/format/slice.h"
-#include "checkpoint/state/checkpoint_look.h"
+#include "base/require_private.h"
+#include "checkpoint/format/slice_private.h"
+#include "checkpoint/state/checkpoint_look_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "saver/builder/suggestion_private.h"
-#include "saver/compatibility_private.h"
+#include "saver/comparison_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/saver_private.h"
 
-#include "base/log.h"
+#include "base/log_private.h"
 
 /* A model that moves each time has somebody who won't rest. */
 #define MOST_TRIES 5

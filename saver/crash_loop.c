@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/crash_loop_private.h"
 
-#include "base/fields.h"
-#include "base/require.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "base/fields_private.h"
+#include "base/require_private.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "checkpoint/state/checkpoint_state.h"
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/directory_lock_private.h"
 #include "saver/saver_private.h"
 
 /* How long a chief waits for another process that writes to the directory, or for an object store.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/probe.h"
 
-#include "base/require.h"
+#include "base/require_private.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "checkpoint/store/storage_private.h"
-#include "graph/device_name.h"
+#include "graph/device_name_private.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"

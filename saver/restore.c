@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/restore.h"
 
-#include "base/require.h"
-#include "checkpoint/format/bundle_index.h"
+#include "base/require_private.h"
+#include "checkpoint/format/bundle_index_private.h"
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine_private.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/restore_options.h"
 
-#include "base/fields.h"
+#include "base/fields_private.h"
 
 static const MusterField owned[] = {
     MUSTER_TYPED_FIELD (MusterRestoreOptions, names, g_hash_table_get_type),

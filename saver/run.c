@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/require.h"
+#include "base/require_private.h"
 #include "saver/saver_private.h"
 #include "saver/tiered.h"
 

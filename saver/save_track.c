@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/save_track_private.h"
 
-#include "base/log.h"
+#include "base/log_private.h"
 #include "saver/saver_private.h"
 
 #include <math.h>

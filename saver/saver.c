@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/saver.h"
 
-#include "base/require.h"
+#include "base/require_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/store/storage_private.h"
 #include "checkpoint/stores/default_storage.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "saver/builder/keep_private.h"
-#include "saver/builder/saver_complete.h"
+#include "saver/builder/saver_complete_private.h"
 #include "saver/saver_private.h"
 
 #include <math.h>

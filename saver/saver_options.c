@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/saver_options.h"
 
-#include "base/fields.h"
+#include "base/fields_private.h"
 
 /* The structs of options and results, as copies that own what they point to. */
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/tiered.h"
 
-#include "base/require.h"
-#include "checkpoint/format/bundle_index.h"
+#include "base/require_private.h"
+#include "checkpoint/format/bundle_index_private.h"
 #include "checkpoint/state/checkpoint_state.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"
 

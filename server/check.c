@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a server's owner asks it from within its process.
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "rpc/proto/health.pb-c.h"
 #include "server/core/server_private.h"
 #include "server/http/pages.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/server.h"
 
-#include "base/log.h"
-#include "rpc/address.h"
-#include "rpc/fork.h"
+#include "base/log_private.h"
+#include "rpc/address_private.h"
+#include "rpc/fork_private.h"
 #include "server/core/drain.h"
 #include "server/core/server_private.h"
 #include "server/gateway/gateway.h"

@@ -2,11 +2,11 @@
 /* Creates sessions, and finds out why a master doesn't answer. */
 #include "rpc/client/diagnose.h"
 
-#include "base/blocking.h"
-#include "graph/device_name.h"
-#include "graph/graph_nodes.h"
-#include "ready/pause.h"
-#include "rpc/address.h"
+#include "base/blocking_private.h"
+#include "graph/device_name_private.h"
+#include "graph/graph_nodes_private.h"
+#include "ready/pause_private.h"
+#include "rpc/address_private.h"
 #include "session/session_private.h"
 
 /* Limits of the time for a close: the operation's remaining time, within these. */

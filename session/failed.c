@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/failed.h"
+#include "session/failed_private.h"
 
 #include "base/error.h"
-#include "base/safe_text.h"
+#include "base/safe_text_private.h"
 #include "ready/backoff.h"
 
 #define ANNOUNCE_US (5 * MUSTER_SECOND)

@@ -7,8 +7,8 @@
  * off in the middle; and the checkpoint directory's record, that the model and the directory are of
  * one job. If any of them can't say so, the chief restores. Nothing is changed on the master before
  * that is decided. */
-#include "base/log.h"
-#include "ready/readiness.h"
+#include "base/log_private.h"
+#include "ready/readiness_private.h"
 #include "session/session_private.h"
 
 /* The claim's own result, not an earlier attempt's: that attempt may have changed the model. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/manager.h"
 
-#include "base/fields.h"
-#include "base/require.h"
+#include "base/fields_private.h"
+#include "base/require_private.h"
 #include "session/session_private.h"
 
 #define DEFAULT_RECOVERY_WAIT_US (30 * MUSTER_SECOND)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One run of prepare, recover or wait: clock, phases, situation, retries, report. */
-#include "base/log.h"
-#include "ready/chief_gate.h"
+#include "base/log_private.h"
+#include "ready/chief_gate_private.h"
 #include "session/session_private.h"
 
 #include <string.h>

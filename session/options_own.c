@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/options_own.h"
-#include "graph/step_copy.h"
+#include "graph/step_copy_private.h"
 #include "session/manager.h"
+#include "session/options_own_private.h"
 #include "session/session_private.h"
 
 G_DEFINE_BOXED_TYPE (MusterPrepareOptions, muster_prepare_options, muster_prepare_options_copy,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The phase of prepare and recover that restores a checkpoint. */
-#include "ready/countdown.h"
+#include "ready/countdown_private.h"
 #include "session/session_private.h"
 
 /* Interval and timeout of announcements of a restore's progress. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ready/retries.h"
-#include "ready/situation.h"
+#include "ready/retries_private.h"
+#include "ready/situation_private.h"
 #include "session/manager.h"
 
 G_BEGIN_DECLS

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/waiter.h"
+#include "ready/waiter_private.h"
 
-#include "base/require.h"
+#include "base/require_private.h"
 #include "session/session_private.h"
 
 static void

@@ -2,7 +2,7 @@
 #include "status/json.h"
 
 #include "base/clock.h"
-#include "base/safe_text.h"
+#include "base/safe_text_private.h"
 
 #include <float.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "master/announcement.h"
 #include "master/goodput_message_private.h"
 #include "master/save_status_message_private.h"
-#include "ready/member.h"
+#include "ready/member_private.h"
 #include "status/goodput.h"
 #include "status/saves.h"
 

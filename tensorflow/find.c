@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensorflow/find.h"
+#include "tensorflow/find_private.h"
 
 #include "base/clock.h"
-#include "tensorflow/read_line.h"
+#include "tensorflow/read_line_private.h"
 
 #include <dlfcn.h>
 #include <gio/gunixinputstream.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensorflow/read_line.h"
+#include "tensorflow/read_line_private.h"
 
 #include "base/clock.h"
-#include "base/safe_text.h"
+#include "base/safe_text_private.h"
 
 #include <errno.h>
 #include <poll.h>

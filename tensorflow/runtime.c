@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensorflow/runtime.h"
+#include "tensorflow/runtime_private.h"
 
-#include "base/blocking.h"
-#include "base/wait.h"
-#include "rpc/fork.h"
-#include "tensorflow/read_line.h"
+#include "base/blocking_private.h"
+#include "base/wait_private.h"
+#include "rpc/fork_private.h"
+#include "tensorflow/read_line_private.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

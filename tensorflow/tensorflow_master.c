@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorflow/tensorflow_master.h"
 
-#include "base/log.h"
-#include "base/require.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
 #include "master/remote/remote_master.h"
 #include "master/remote/remote_master_private.h"
 #include "master/remote/target.h"
-#include "tensorflow/find.h"
-#include "tensorflow/runtime.h"
+#include "tensorflow/find_private.h"
+#include "tensorflow/runtime_private.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/feed_check.h"
+#include "train/feed_check_private.h"
 
 #include "base/error.h"
-#include "graph/feed_option.h"
-#include "graph/graph_nodes.h"
-#include "graph/graph_walk.h"
+#include "graph/feed_option_private.h"
+#include "graph/graph_nodes_private.h"
+#include "graph/graph_walk_private.h"
 #include "train/hooks/hooks_private.h"
 #include "train/position/batches_private.h"
 

@@ -3,18 +3,18 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/fields.h"
-#include "base/require.h"
-#include "graph/feed_option.h"
-#include "graph/graph_nodes.h"
-#include "graph/graph_walk.h"
-#include "graph/missing_ops.h"
+#include "base/fields_private.h"
+#include "base/require_private.h"
+#include "graph/feed_option_private.h"
+#include "graph/graph_nodes_private.h"
+#include "graph/graph_walk_private.h"
+#include "graph/missing_ops_private.h"
 #include "train/completion/completion.h"
-#include "train/completion/global_step.h"
-#include "train/completion/train_ops.h"
-#include "train/completion/trainable.h"
+#include "train/completion/global_step_private.h"
+#include "train/completion/train_ops_private.h"
+#include "train/completion/trainable_private.h"
 #include "train/inspect_private.h"
-#include "train/inspect_target.h"
+#include "train/inspect_target_private.h"
 
 #include <string.h>
 

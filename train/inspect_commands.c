@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The commands for a graph, which work as they are printed once the data has the names in them. */
-#include "graph/feed_option.h"
-#include "graph/graph_nodes.h"
-#include "graph/graph_walk.h"
-#include "graph/missing_ops.h"
+#include "graph/feed_option_private.h"
+#include "graph/graph_nodes_private.h"
+#include "graph/graph_walk_private.h"
+#include "graph/missing_ops_private.h"
 #include "train/inspect_private.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "graph/feed_option.h"
+#include "graph/feed_option_private.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "train/inspect.h"
 #include "train/monitored/scaffold.h"

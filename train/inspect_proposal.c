@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The op that a graph's program may have run as its step, though no collection has it. */
-#include "base/require.h"
-#include "graph/graph_nodes.h"
-#include "graph/graph_walk.h"
-#include "train/completion/train_ops.h"
+#include "base/require_private.h"
+#include "graph/graph_nodes_private.h"
+#include "graph/graph_walk_private.h"
+#include "train/completion/train_ops_private.h"
 #include "train/inspect_private.h"
 
 #include <string.h>

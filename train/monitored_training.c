@@ -2,13 +2,13 @@
 #include "train/monitored_training.h"
 
 #include "base/error.h"
-#include "base/log.h"
-#include "base/require.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
 #include "checkpoint/stores/default_storage.h"
-#include "train/completion/queue_runner_def.h"
-#include "train/completion/sync_replicas.h"
+#include "train/completion/queue_runner_def_private.h"
+#include "train/completion/sync_replicas_private.h"
 #include "train/hooks/hooks_private.h"
-#include "train/hooks/sync_replicas_hook.h"
+#include "train/hooks/sync_replicas_hook_private.h"
 #include "train/position/position_private.h"
 
 #define DEFAULT_SAVE_US       (600 * MUSTER_SECOND)

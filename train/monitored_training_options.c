@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/fields.h"
+#include "base/fields_private.h"
 #include "train/monitored_training.h"
 
 /* Options on the heap, for other languages. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/train.h"
 
-#include "base/require.h"
+#include "base/require_private.h"
 #include "train/preemption/preemption_private.h"
-#include "train/train_elastic.h"
-#include "train/train_round.h"
+#include "train/train_elastic_private.h"
+#include "train/train_round_private.h"
 
 /* The whole of a training whose role is given. */
 static gboolean

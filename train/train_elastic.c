@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/train_elastic.h"
+#include "train/train_elastic_private.h"
 
 #include "base/error.h"
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/directory_lock_private.h"
 #include "checkpoint/stores/default_storage.h"
 #include "train/preemption/preemption_private.h"
-#include "train/train_round.h"
+#include "train/train_round_private.h"
 
 #define DEFAULT_WAIT_US (7200 * MUSTER_SECOND)
 /* Longer than a process that runs holds the directory's lock. */

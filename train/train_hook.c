@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/train_hook.h"
+#include "train/train_hook_private.h"
 
 #include "base/error.h"
 #include "saver/restore.h"

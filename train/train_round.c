@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/train_round.h"
+#include "train/train_round_private.h"
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/log_private.h"
 #include "ready/backoff.h"
 #include "train/completion/completion.h"
-#include "train/completion/sync_replicas.h"
-#include "train/completion/trainable.h"
-#include "train/elastic/elastic_hook.h"
-#include "train/feed_check.h"
+#include "train/completion/sync_replicas_private.h"
+#include "train/completion/trainable_private.h"
+#include "train/elastic/elastic_hook_private.h"
+#include "train/feed_check_private.h"
 #include "train/hooks/hooks_private.h"
 #include "train/monitored/run_context_private.h"
 #include "train/position/position_private.h"
-#include "train/train_hook.h"
+#include "train/train_hook_private.h"
 
 #define DEFAULT_SLOTS 64
 /* Rounds in a row whose end is repeated in another. */

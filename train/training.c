@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training.h"
-#include "base/fields.h"
+#include "base/fields_private.h"
 
 /* Trainings and their results on the heap, for other languages. */
 

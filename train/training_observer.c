@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training_observer.h"
 
-#include "base/fields.h"
+#include "base/fields_private.h"
 #include "train/hooks/saver_observer_private.h"
 
 /* --- the state --- */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/files/json_text.h"
+#include "base/files/json_text_private.h"
 
 #include <string.h>
 

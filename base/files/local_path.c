@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/files/local_path.h"
+#include "base/files/local_path_private.h"
 
 #include <string.h>
 

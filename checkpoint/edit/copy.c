@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
-#include "base/require.h"
+#include "base/require_private.h"
 #include "checkpoint/edit/copy_data_private.h"
 #include "checkpoint/edit/copy_register_private.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/bundle_writer.h"
-#include "checkpoint/format/v1_table.h"
+#include "checkpoint/format/v1_table_private.h"
 #include "checkpoint/state/checkpoint_check.h"
-#include "checkpoint/store/directory_lock.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/directory_lock_private.h"
+#include "checkpoint/store/storage_failure_private.h"
 
 #include <string.h>
 

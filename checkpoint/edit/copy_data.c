@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "checkpoint/edit/span_check_private.h"
-#include "checkpoint/format/bundle_pieces.h"
+#include "checkpoint/format/bundle_pieces_private.h"
 
 /* One data file on its way. */
 typedef struct {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "checkpoint/edit/edit_work_private.h"
-#include "checkpoint/format/bundle_data.h"
+#include "checkpoint/format/bundle_data_private.h"
 
 G_BEGIN_DECLS
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/edit/copy_register_private.h"
 
-#include "base/files/local_path.h"
+#include "base/files/local_path_private.h"
 #include "checkpoint/state/quarantine.h"
-#include "checkpoint/state/state_text.h"
+#include "checkpoint/state/state_text_private.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "checkpoint/edit/edit_work_private.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 
 G_BEGIN_DECLS

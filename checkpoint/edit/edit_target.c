@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "checkpoint/edit/edit_work_private.h"
-#include "checkpoint/format/bundle_place.h"
-#include "checkpoint/format/bundle_publish.h"
-#include "checkpoint/state/checkpoint_look.h"
+#include "checkpoint/format/bundle_place_private.h"
+#include "checkpoint/format/bundle_publish_private.h"
+#include "checkpoint/state/checkpoint_look_private.h"
 #include "checkpoint/state/checkpoint_state.h"
-#include "checkpoint/store/alive_mark.h"
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/alive_mark_private.h"
+#include "checkpoint/store/directory_lock_private.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "checkpoint/edit/edit.h"
-#include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/bundle_index_private.h"
 
 G_BEGIN_DECLS
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "base/require.h"
+#include "base/require_private.h"
 #include "checkpoint/edit/selection_private.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/store/storage_private.h"

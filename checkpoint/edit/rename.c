@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
-#include "base/require.h"
+#include "base/require_private.h"
 #include "checkpoint/edit/copy_data_private.h"
 #include "checkpoint/format/object_graph.h"
 

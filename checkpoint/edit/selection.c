@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/edit/selection_private.h"
 
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
 #include "checkpoint/format/object_graph.h"
 

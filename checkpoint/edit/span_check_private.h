@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "checkpoint/format/bundle_data.h"
-#include "checkpoint/format/bundle_strings.h"
+#include "checkpoint/format/bundle_data_private.h"
+#include "checkpoint/format/bundle_strings_private.h"
 
 G_BEGIN_DECLS
 

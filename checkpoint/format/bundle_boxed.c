@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "base/fields.h"
-#include "base/require.h"
+#include "base/fields_private.h"
+#include "base/require_private.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "checkpoint/format/object_graph.h"

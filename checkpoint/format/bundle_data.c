@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/bundle_data.h"
+#include "checkpoint/format/bundle_data_private.h"
 
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
-#include "checkpoint/format/bundle_strings.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/format/bundle_strings_private.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <string.h>

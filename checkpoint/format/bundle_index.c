@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/bundle_index_private.h"
 
 #include "base/error.h"
-#include "base/protowire.h"
-#include "checkpoint/format/leveldb_table.h"
-#include "checkpoint/format/v1_files.h"
+#include "base/protowire_private.h"
+#include "checkpoint/format/leveldb_table_private.h"
+#include "checkpoint/format/v1_files_private.h"
 #include "checkpoint/proto/tensor_bundle.pb-c.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <string.h>

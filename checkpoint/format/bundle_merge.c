@@ -2,7 +2,7 @@
 #include "checkpoint/format/bundle_writer.h"
 
 #include "base/error.h"
-#include "base/require.h"
+#include "base/require_private.h"
 #include "checkpoint/format/bundle_publish_private.h"
 #include "checkpoint/store/storage_private.h"
 #include "checkpoint/stores/default_storage.h"

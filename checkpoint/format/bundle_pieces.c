@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/bundle_pieces.h"
+#include "checkpoint/format/bundle_pieces_private.h"
 
 #include "base/error.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/bundle_place.h"
+#include "checkpoint/format/bundle_place_private.h"
 
 #include "base/error.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <string.h>

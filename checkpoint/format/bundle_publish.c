@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/bundle_publish.h"
+#include "checkpoint/format/bundle_publish_private.h"
 
 #include "base/error.h"
-#include "checkpoint/format/bundle_place.h"
-#include "checkpoint/format/bundle_publish_private.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/format/bundle_place_private.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/store/storage_private.h"
 #include "checkpoint/stores/default_storage.h"
 

@@ -2,11 +2,11 @@
 #include "checkpoint/format/bundle_reader.h"
 
 #include "base/error.h"
-#include "base/require.h"
-#include "checkpoint/format/bundle_data.h"
-#include "checkpoint/format/bundle_pieces.h"
-#include "checkpoint/format/bundle_strings.h"
-#include "checkpoint/format/v1_table.h"
+#include "base/require_private.h"
+#include "checkpoint/format/bundle_data_private.h"
+#include "checkpoint/format/bundle_pieces_private.h"
+#include "checkpoint/format/bundle_strings_private.h"
+#include "checkpoint/format/v1_table_private.h"
 #include "checkpoint/stores/default_storage.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/bundle_shards.h"
+#include "checkpoint/format/bundle_shards_private.h"
 
 #include "base/clock.h"
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
-#include "checkpoint/format/bundle_place.h"
-#include "checkpoint/format/bundle_strings.h"
+#include "checkpoint/format/bundle_place_private.h"
+#include "checkpoint/format/bundle_strings_private.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/bundle_strings.h"
+#include "checkpoint/format/bundle_strings_private.h"
 
-#include "base/crc32c.h"
-#include "base/protowire.h"
+#include "base/crc32c_private.h"
+#include "base/protowire_private.h"
 
 static guint32
 extend_by_length (guint32 crc, guint64 length)

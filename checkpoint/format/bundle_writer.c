@@ -2,11 +2,11 @@
 #include "checkpoint/format/bundle_writer.h"
 
 #include "base/error.h"
-#include "base/hash.h"
-#include "base/require.h"
+#include "base/hash_private.h"
+#include "base/require_private.h"
 #include "checkpoint/format/bundle_publish_private.h"
-#include "checkpoint/format/bundle_shards.h"
-#include "checkpoint/format/slice.h"
+#include "checkpoint/format/bundle_shards_private.h"
+#include "checkpoint/format/slice_private.h"
 #include "checkpoint/stores/default_storage.h"
 
 #include <string.h>

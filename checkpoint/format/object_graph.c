@@ -2,9 +2,9 @@
 #include "checkpoint/format/object_graph.h"
 
 #include "base/error.h"
-#include "base/protowire.h"
-#include "base/require.h"
-#include "base/unpack.h"
+#include "base/protowire_private.h"
+#include "base/require_private.h"
+#include "base/unpack_private.h"
 
 #include <string.h>
 

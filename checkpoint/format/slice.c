@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/slice.h"
+#include "checkpoint/format/slice_private.h"
 
 #include "base/error.h"
-#include "base/require.h"
+#include "base/require_private.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/leveldb_table.h"
+#include "checkpoint/format/leveldb_table_private.h"
 
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 
 #include <snappy-c.h>
 #include <string.h>

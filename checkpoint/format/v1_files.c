@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/v1_files.h"
+#include "checkpoint/format/v1_files_private.h"
 
-#include "checkpoint/format/leveldb_table.h"
+#include "checkpoint/format/leveldb_table_private.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <string.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/v1_table.h"
+#include "checkpoint/format/v1_table_private.h"
 
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
-#include "base/protowire.h"
-#include "checkpoint/format/bundle_strings.h"
+#include "base/protowire_private.h"
+#include "checkpoint/format/bundle_strings_private.h"
 #include "checkpoint/store/storage_private.h"
-#include "graph/tensor_proto.h"
+#include "graph/tensor_proto_private.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "base/safe_text.h"
-#include "base/wait.h"
-#include "checkpoint/s3/credentials_private.h"
+#include "base/safe_text_private.h"
+#include "base/wait_private.h"
+#include "checkpoint/s3/credential_services_private.h"
 
 #include <string.h>
 

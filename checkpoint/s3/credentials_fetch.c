@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "base/files/json_text.h"
-#include "base/files/read_file.h"
-#include "base/safe_text.h"
-#include "checkpoint/s3/credentials_private.h"
-#include "checkpoint/s3/s3_failure.h"
-#include "checkpoint/s3/s3_uri.h"
-#include "checkpoint/s3/s3_xml.h"
+#include "base/files/json_text_private.h"
+#include "base/files/read_file_private.h"
+#include "base/safe_text_private.h"
+#include "checkpoint/s3/credential_services_private.h"
+#include "checkpoint/s3/s3_failure_private.h"
+#include "checkpoint/s3/s3_uri_private.h"
+#include "checkpoint/s3/s3_xml_private.h"
 
 #include <json-glib/json-glib.h>
 #include <string.h>

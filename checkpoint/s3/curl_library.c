@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/s3/curl_library.h"
+#include "checkpoint/s3/curl_library_private.h"
 
 #include "base/error.h"
 

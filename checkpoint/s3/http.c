@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/s3/http.h"
+#include "checkpoint/s3/http_private.h"
 
-#include "base/blocking.h"
-#include "checkpoint/s3/curl_library.h"
+#include "base/blocking_private.h"
+#include "checkpoint/s3/curl_library_private.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/s3/ini.h"
+#include "checkpoint/s3/ini_private.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/s3/s3_client.h"
+#include "checkpoint/s3/s3_client_private.h"
 
 MusterS3Client *
 muster_s3_client_new (const MusterS3Options *options, GError **error)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/s3/s3_config.h"
+#include "checkpoint/s3/s3_config_private.h"
 
 #include "base/error.h"
-#include "base/files/read_file.h"
-#include "checkpoint/s3/ini.h"
-#include "checkpoint/s3/s3_uri.h"
+#include "base/files/read_file_private.h"
+#include "checkpoint/s3/ini_private.h"
+#include "checkpoint/s3/s3_uri_private.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* An object being read. Opening it reads its beginning, which for a small one is all. What follows
  * is read by ranges of the version that was opened, large reads by several at the same time. */
 #include "base/error.h"
-#include "base/wait.h"
-#include "checkpoint/s3/s3_pool.h"
+#include "base/wait_private.h"
+#include "checkpoint/s3/s3_pool_private.h"
 #include "checkpoint/s3/s3_private.h"
 
 #include <string.h>

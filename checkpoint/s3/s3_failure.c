@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/s3/s3_failure.h"
+#include "checkpoint/s3/s3_failure_private.h"
 
 #include "base/error.h"
-#include "base/safe_text.h"
-#include "checkpoint/s3/s3_origin.h"
+#include "base/safe_text_private.h"
+#include "checkpoint/s3/s3_origin_private.h"
 
 #include <string.h>
 

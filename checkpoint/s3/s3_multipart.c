@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Uploads in parts, and what is left of those that nobody completed. */
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
 #include "checkpoint/s3/s3_private.h"
 

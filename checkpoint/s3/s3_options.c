@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/s3/s3_options.h"
 
-#include "base/fields.h"
+#include "base/fields_private.h"
 
 static const MusterField option_fields[] = {
     MUSTER_STRING_FIELD (MusterS3Options, endpoint_url),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/s3/s3_origin.h"
+#include "checkpoint/s3/s3_origin_private.h"
 
 #include <string.h>
 

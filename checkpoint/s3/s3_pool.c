@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/s3/s3_pool.h"
+#include "checkpoint/s3/s3_pool_private.h"
 
 #include "base/error.h"
-#include "base/wait.h"
+#include "base/wait_private.h"
 #include "checkpoint/s3/s3_metrics_private.h"
 
 typedef struct {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "checkpoint/s3/s3_request.h"
+#include "checkpoint/s3/s3_request_private.h"
 #include "checkpoint/store/storage.h"
 
 G_BEGIN_DECLS

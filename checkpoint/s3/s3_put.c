@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Objects that one request writes, and conditions on what they replace. */
 #include "base/error.h"
-#include "base/log.h"
+#include "base/log_private.h"
 #include "checkpoint/s3/s3_private.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/storage_failure_private.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/s3/s3_request.h"
+#include "checkpoint/s3/s3_request_private.h"
 
 #include "base/error.h"
-#include "checkpoint/s3/curl_library.h"
-#include "checkpoint/s3/s3_failure.h"
+#include "checkpoint/s3/curl_library_private.h"
+#include "checkpoint/s3/s3_failure_private.h"
 #include "checkpoint/s3/s3_metrics_private.h"
-#include "checkpoint/s3/s3_origin.h"
+#include "checkpoint/s3/s3_origin_private.h"
 
 #include <openssl/evp.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A file being written. One that is small becomes one request when it is closed. Of a larger one,
  * parts are sent as they fill, several at the same time, and closing makes them an object. */
-#include "base/cancel_link.h"
+#include "base/cancel_link_private.h"
 #include "base/error.h"
-#include "base/wait.h"
-#include "checkpoint/s3/s3_pool.h"
+#include "base/wait_private.h"
+#include "checkpoint/s3/s3_pool_private.h"
 #include "checkpoint/s3/s3_private.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/s3/s3_uri.h"
+#include "checkpoint/s3/s3_uri_private.h"
 
 #include "base/error.h"
 

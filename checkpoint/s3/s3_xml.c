@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/s3/s3_xml.h"
+#include "checkpoint/s3/s3_xml_private.h"
 
 #include "base/error.h"
 

@@ -2,14 +2,14 @@
 #include "checkpoint/state/checkpoint_mark.h"
 
 #include "base/error.h"
-#include "base/require.h"
-#include "checkpoint/format/bundle_index.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "base/require_private.h"
+#include "checkpoint/format/bundle_index_private.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
-#include "checkpoint/state/state_text.h"
-#include "checkpoint/store/directory_lock.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/state/state_text_private.h"
+#include "checkpoint/store/directory_lock_private.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/stores/default_storage.h"
 
 #include <string.h>

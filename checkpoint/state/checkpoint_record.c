@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 
 #include "base/error.h"
-#include "base/log.h"
-#include "base/require.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
 #include "checkpoint/state/quarantine.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/store/storage_private.h"
 #include "checkpoint/stores/default_storage.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/state/checkpoint_removal_private.h"
 
-#include "checkpoint/format/bundle_place.h"
+#include "checkpoint/format/bundle_place_private.h"
 
 #include <string.h>
 

@@ -2,12 +2,12 @@
 #include "checkpoint/state/checkpoint_state.h"
 
 #include "base/error.h"
-#include "base/require.h"
-#include "checkpoint/format/bundle_index.h"
-#include "checkpoint/format/v1_files.h"
-#include "checkpoint/state/checkpoint_look.h"
-#include "checkpoint/state/state_text.h"
-#include "checkpoint/store/storage_failure.h"
+#include "base/require_private.h"
+#include "checkpoint/format/bundle_index_private.h"
+#include "checkpoint/format/v1_files_private.h"
+#include "checkpoint/state/checkpoint_look_private.h"
+#include "checkpoint/state/state_text_private.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/store/storage_private.h"
 #include "checkpoint/stores/default_storage.h"
 

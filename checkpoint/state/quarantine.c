@@ -2,12 +2,12 @@
 #include "checkpoint/state/quarantine_private.h"
 
 #include "base/error.h"
-#include "base/require.h"
-#include "checkpoint/state/checkpoint_look.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "base/require_private.h"
+#include "checkpoint/state/checkpoint_look_private.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "checkpoint/state/checkpoint_state.h"
-#include "checkpoint/store/directory_lock.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/directory_lock_private.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/store/storage_private.h"
 #include "checkpoint/stores/default_storage.h"
 

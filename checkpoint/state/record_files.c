@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the side file says of a checkpoint's files. */
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
-#include "checkpoint/format/bundle_index.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/format/bundle_index_private.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
-#include "base/require.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "base/require_private.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "checkpoint/state/record_keys_private.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/state/state_text.h"
+#include "checkpoint/state/state_text_private.h"
 
 #include "base/error.h"
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "checkpoint/proto/checkpoint_state.pb-c.h"
 #include "graph/text/proto_text_private.h"
 

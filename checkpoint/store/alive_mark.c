@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/store/alive_mark.h"
+#include "checkpoint/store/alive_mark_private.h"
 
 #include <string.h>
 

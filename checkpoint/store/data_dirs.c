@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/store/data_dirs.h"
+#include "checkpoint/store/data_dirs_private.h"
 
 #include "base/error.h"
-#include "base/files/local_path.h"
+#include "base/files/local_path_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/directory_lock_private.h"
 
 #include "base/error.h"
-#include "base/require.h"
+#include "base/require_private.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "base/require.h"
-#include "checkpoint/store/data_dirs.h"
+#include "base/require_private.h"
+#include "checkpoint/store/data_dirs_private.h"
 #include "checkpoint/store/process_lock_private.h"
 #include "checkpoint/store/storage_private.h"
 

@@ -2,9 +2,9 @@
 #include "checkpoint/store/storage.h"
 
 #include "base/error.h"
-#include "base/files/local_path.h"
-#include "base/require.h"
-#include "checkpoint/store/storage_failure.h"
+#include "base/files/local_path_private.h"
+#include "base/require_private.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <string.h>

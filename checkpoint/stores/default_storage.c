@@ -2,7 +2,7 @@
 #include "checkpoint/stores/default_storage.h"
 
 #include "base/error.h"
-#include "base/require.h"
+#include "base/require_private.h"
 #include "checkpoint/s3/s3_storage.h"
 #include "checkpoint/store/storage_private.h"
 

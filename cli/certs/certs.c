@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/certs/certs.h"
 
-#include "base/files/read_file.h"
+#include "base/files/read_file_private.h"
 #include "cli/certs/issuer.h"
 #include "cli/common/cli.h"
 

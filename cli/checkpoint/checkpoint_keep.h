@@ -6,7 +6,8 @@
 G_BEGIN_DECLS
 
 /* Which checkpoints of a directory stay, and why, by the decision of savers
- * (checkpoint/state/keep_rules.h). Each name counts by itself: "model.ckpt" of "model.ckpt-1200".
+ * (checkpoint/state/keep_rules_private.h). Each name counts by itself: "model.ckpt" of
+ * "model.ckpt-1200".
  */
 
 /* The state files of a directory: "checkpoint", and those that its record knows of (transfer full)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint/checkpoint_list.h"
 
-#include "base/files/local_path.h"
-#include "checkpoint/format/v1_files.h"
+#include "base/files/local_path_private.h"
+#include "checkpoint/format/v1_files_private.h"
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"

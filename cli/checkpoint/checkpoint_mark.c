@@ -2,7 +2,7 @@
 /* What is noted of a checkpoint: pin, unpin and mark. */
 #include "checkpoint/state/checkpoint_mark.h"
 
-#include "checkpoint/state/keep_rules.h"
+#include "checkpoint/state/keep_rules_private.h"
 #include "checkpoint/state/quarantine.h"
 #include "cli/checkpoint/checkpoint.h"
 #include "cli/checkpoint/checkpoint_open.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint/checkpoint_open.h"
 
-#include "checkpoint/state/checkpoint_look.h"
+#include "checkpoint/state/checkpoint_look_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/stores/default_storage.h"

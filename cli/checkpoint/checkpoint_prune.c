@@ -4,7 +4,7 @@
 #include "checkpoint/state/checkpoint_removal_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/directory_lock_private.h"
 #include "cli/checkpoint/checkpoint_keep.h"
 #include "cli/checkpoint/checkpoint_list.h"
 #include "cli/checkpoint/checkpoint_open.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint/checkpoint.h"
 
-#include "base/files/local_path.h"
+#include "base/files/local_path_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/stores/default_storage.h"
 #include "cli/checkpoint/checkpoint_list.h"

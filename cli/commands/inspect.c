@@ -6,11 +6,11 @@
 #include "cli/output/json.h"
 #include "cli/output/table.h"
 #include "engine/session/local_master.h"
-#include "graph/graph_walk.h"
-#include "graph/missing_ops.h"
-#include "train/completion/queue_runner_def.h"
+#include "graph/graph_walk_private.h"
+#include "graph/missing_ops_private.h"
+#include "train/completion/queue_runner_def_private.h"
 #include "train/inspect.h"
-#include "train/inspect_target.h"
+#include "train/inspect_target_private.h"
 
 #include <string.h>
 

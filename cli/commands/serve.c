@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/commands.h"
 
-#include "base/log.h"
-#include "base/safe_text.h"
+#include "base/log_private.h"
+#include "base/safe_text_private.h"
 #include "base/version.h"
 #include "cli/commands/serve_files.h"
 #include "cli/commands/serve_listen.h"
@@ -10,8 +10,8 @@
 #include "cli/common/cli.h"
 #include "cli/output/log.h"
 #include "cli/output/notify.h"
-#include "rpc/address.h"
-#include "rpc/server/open_files.h"
+#include "rpc/address_private.h"
+#include "rpc/server/open_files_private.h"
 #include "server/server.h"
 
 #include <signal.h>

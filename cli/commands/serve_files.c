@@ -2,7 +2,7 @@
 #include "cli/commands/serve_files.h"
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/log_private.h"
 #include "checkpoint/stores/default_storage.h"
 #include "master/remote/target.h"
 

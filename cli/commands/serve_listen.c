@@ -2,7 +2,7 @@
 #include "cli/commands/serve_listen.h"
 
 #include "base/error.h"
-#include "rpc/address.h"
+#include "rpc/address_private.h"
 
 #include <pwd.h>
 #include <string.h>

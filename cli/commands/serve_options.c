@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/serve_options.h"
 
-#include "base/log.h"
+#include "base/log_private.h"
 #include "cli/common/cli.h"
 #include "cli/output/log.h"
 #include "master/remote/target.h"

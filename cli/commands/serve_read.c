@@ -2,8 +2,8 @@
 /* What the options of `muster serve` describe: the server, the master, and their credentials. */
 #include "cli/commands/serve_options.h"
 
-#include "base/log.h"
-#include "base/memory.h"
+#include "base/log_private.h"
+#include "base/memory_private.h"
 #include "cli/commands/serve_files.h"
 #include "cli/commands/serve_listen.h"
 #include "cli/common/cli.h"

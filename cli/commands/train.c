@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/commands.h"
 
-#include "base/log.h"
+#include "base/log_private.h"
 #include "checkpoint/s3/s3_metrics.h"
 #include "cli/commands/operation.h"
 #include "cli/commands/train_data.h"
@@ -12,7 +12,7 @@
 #include "cli/common/example.h"
 #include "master/remote/target.h"
 #include "train/completion/completion.h"
-#include "train/completion/sync_replicas.h"
+#include "train/completion/sync_replicas_private.h"
 
 #include <signal.h>
 #include <string.h>

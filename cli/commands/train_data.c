@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "cli/common/cli.h"
 #include "cli/common/feed.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 
 #include <string.h>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/commands.h"
 
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "cli/commands/operation.h"
 #include "cli/common/cli.h"
 #include "cli/common/health.h"
 #include "cli/output/json.h"
 #include "cli/output/notify.h"
 #include "rpc/client/diagnose.h"
-#include "rpc/client/rpc_client.h"
+#include "rpc/client/rpc_client_private.h"
 #include "rpc/proto/muster.pb-c.h"
 #include "status/status.h"
 

@@ -2,7 +2,7 @@
 /* A command's master, its credentials and its session. */
 #include "cli/common/cli.h"
 #include "master/remote/target.h"
-#include "rpc/address.h"
+#include "rpc/address_private.h"
 #include "rpc/client/diagnose.h"
 
 #define LONGEST_DIAGNOSIS_US (5 * MUSTER_SECOND) /* for a port that closed the connection */

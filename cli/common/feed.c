@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "cli/common/usage_error.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/npy.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/common/health.h"
 
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "rpc/proto/health.pb-c.h"
 
 #define METHOD(name)    "/grpc.health.v1.Health/" name

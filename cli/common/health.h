@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "rpc/client/rpc_client.h"
+#include "rpc/client/rpc_client_private.h"
 
 G_BEGIN_DECLS
 

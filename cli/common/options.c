@@ -4,7 +4,7 @@
 #include "cli/output/log.h"
 #include "cli/output/table.h"
 #include "master/remote/target.h"
-#include "rpc/address.h"
+#include "rpc/address_private.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/log.h"
+#include "base/log_private.h"
 
 G_BEGIN_DECLS
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/log_queue.h"
 
-#include "base/log.h"
-#include "base/wait.h"
+#include "base/log_private.h"
+#include "base/wait_private.h"
 
 #include <signal.h>
 

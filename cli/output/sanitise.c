@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/sanitise.h"
 
-#include "base/safe_text.h"
+#include "base/safe_text_private.h"
 
 #include <string.h>
 #include <sys/ioctl.h>

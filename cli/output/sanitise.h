@@ -7,7 +7,8 @@
 G_BEGIN_DECLS
 
 /* Prints text safely: text from a file or the network can't control the terminal
- * (base/safe_text.h). In a locale that isn't UTF-8 everything is converted to the nearest ASCII. */
+ * (base/safe_text_private.h). In a locale that isn't UTF-8 everything is converted to the nearest
+ * ASCII. */
 
 /* One statement. Its further lines are indented, so that no text of others in it begins a line as
  * muster's own do. */

@@ -2,7 +2,7 @@
 #include "engine/resources/accumulator.h"
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/log_private.h"
 #include "engine/resources/accumulator_sum.h"
 
 /* A pending request. */

@@ -2,7 +2,7 @@
 #include "engine/resources/accumulator_sum.h"
 
 #include "base/error.h"
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/resources/lookup.h"
 
-#include "base/budget.h"
+#include "base/budget_private.h"
 #include "base/error.h"
 #include "engine/resources/lookup_store.h"
 #include "graph/tensor_private.h"

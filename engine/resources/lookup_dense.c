@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/resources/lookup_dense.h"
 
-#include "base/budget.h"
+#include "base/budget_private.h"
 #include "base/error.h"
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 #include "engine/resources/hashes.h"
 #include "engine/resources/lookup_store.h"
 #include "graph/tensor_private.h"

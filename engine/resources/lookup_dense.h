@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/budget.h"
+#include "base/budget_private.h"
 #include "graph/tensor.h"
 
 G_BEGIN_DECLS

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/resources/lookup_store.h"
 
-#include "base/budget.h"
+#include "base/budget_private.h"
 #include "base/error.h"
-#include "base/hash.h"
-#include "base/memory_account.h"
+#include "base/hash_private.h"
+#include "base/memory_account_private.h"
 #include "graph/tensor_private.h"
 
 #include <string.h>

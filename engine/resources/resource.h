@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 
 G_BEGIN_DECLS
 

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "engine/resources/resource.h"
 #include "engine/resources/variable.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 
 G_BEGIN_DECLS
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/resources/variable.h"
 
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 #include "engine/resources/variable_private.h"
 
 #include <stdlib.h>

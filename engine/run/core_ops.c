@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "engine/run/slots.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 
 /* Ops that work on slots instead of tensors: constants, placeholders, variables, ops that forward
  * their input, and the two ends of a conditional. */

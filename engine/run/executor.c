@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory_account.h"
-#include "base/parallel.h"
+#include "base/memory_account_private.h"
+#include "base/parallel_private.h"
 #include "engine/resources/variable_private.h"
 #include "engine/run/core_ops.h"
 #include "engine/run/plan.h"

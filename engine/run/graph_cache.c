@@ -2,7 +2,7 @@
 #include "engine/run/graph_cache.h"
 
 #include "base/error.h"
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 
 /* The number of unused programs to keep: the next worker often sends the same graph. */
 #define MAX_IDLE 2

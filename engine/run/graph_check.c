@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "engine/run/types.h"
-#include "graph/device_name.h"
-#include "graph/graph_nodes.h"
+#include "graph/device_name_private.h"
+#include "graph/graph_nodes_private.h"
 
 static gboolean
 check_versions (MusterGraph *graph, GError **error)

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "engine/run/randoms.h"
 #include "engine/run/slots.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/tensor_private.h"
 
 #include <string.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/budget.h"
+#include "base/budget_private.h"
 #include "base/error.h"
 #include "checkpoint/store/storage.h"
 #include "engine/resources/resource.h"
 #include "engine/resources/variable.h"
 #include "engine/run/op.h"
 #include "engine/run/philox.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/tensor.h"
 
 G_BEGIN_DECLS

@@ -2,8 +2,8 @@
 #include "engine/run/partial.h"
 
 #include "base/error.h"
-#include "base/memory_account.h"
-#include "base/wait.h"
+#include "base/memory_account_private.h"
+#include "base/wait_private.h"
 #include "engine/run/executor.h"
 #include "engine/run/plan.h"
 #include "engine/run/slots.h"

@@ -2,11 +2,11 @@
 #include "engine/run/plan.h"
 
 #include "base/error.h"
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 #include "engine/run/graph_check.h"
 #include "engine/run/registry.h"
 #include "engine/run/slots.h"
-#include "graph/tensor_proto.h"
+#include "graph/tensor_proto_private.h"
 
 #include <string.h>
 

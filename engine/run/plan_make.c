@@ -5,8 +5,8 @@
 #include "engine/run/core_ops.h"
 #include "engine/run/plan.h"
 #include "engine/run/registry.h"
-#include "graph/graph_walk.h"
-#include "graph/missing_ops.h"
+#include "graph/graph_walk_private.h"
+#include "graph/missing_ops_private.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "engine/run/randoms.h"
 
 #include "base/clock.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 
 /* The number of draws (of four words) that TensorFlow's kernels reserve for each number of the
  * output. */

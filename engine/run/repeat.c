@@ -4,8 +4,8 @@
  * would be torn: it waits where it is. */
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory_account.h"
-#include "base/parallel.h"
+#include "base/memory_account_private.h"
+#include "base/parallel_private.h"
 #include "engine/run/plan.h"
 #include "engine/run/slots.h"
 #include "graph/buffer_pool_private.h"

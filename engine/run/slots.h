@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/budget.h"
+#include "base/budget_private.h"
 #include "engine/run/philox.h"
 #include "engine/run/types.h"
 
@@ -124,8 +124,8 @@ gboolean muster_run_await_memory (MusterKernel *k, GError **error);
 /* Whether an op, once it has begun, may have left something behind. */
 gboolean muster_op_acts (const MusterOp *op);
 
-/* After a failure: forgets that this thread was refused memory (base/memory_account.h) if the run
- * has left something behind, or needs more than there is without others. */
+/* After a failure: forgets that this thread was refused memory (base/memory_account_private.h) if
+ * the run has left something behind, or needs more than there is without others. */
 void muster_run_note_refusal (const MusterRun *self);
 
 /* For freeing a plan; self may be NULL. */

@@ -3,8 +3,8 @@
  * the thread of the step's caller: the thread that resumes a kernel may hold locks, and mustn't be
  * delayed by the rest of the step. */
 #include "base/error.h"
-#include "base/memory_account.h"
-#include "base/wait.h"
+#include "base/memory_account_private.h"
+#include "base/wait_private.h"
 #include "engine/resources/variable_private.h"
 #include "engine/run/executor.h"
 #include "engine/run/plan.h"

@@ -2,10 +2,10 @@
 #include "engine/run/trace.h"
 
 #include "base/clock.h"
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "engine/run/slots.h"
 #include "graph/run_metadata_private.h"
-#include "graph/run_options.h"
+#include "graph/run_options_private.h"
 
 /* NodeOutput, TensorDescription, TensorShapeProto and its Dim, AllocationDescription */
 enum {

@@ -4,7 +4,7 @@
 #include "checkpoint/store/storage.h"
 #include "engine/resources/resources.h"
 #include "engine/run/op.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 
 G_BEGIN_DECLS
 

@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/fields.h"
-#include "base/memory.h"
+#include "base/fields_private.h"
+#include "base/memory_private.h"
 #include "engine/session/local_session.h"
 #include "engine/session/op_tables.h"
 #include "master/remote/target.h"

@@ -2,10 +2,10 @@
 #include "engine/session/local_session_private.h"
 
 #include "base/clock.h"
-#include "base/protowire.h"
-#include "base/unpack.h"
-#include "base/wait.h"
-#include "graph/graph_nodes.h"
+#include "base/protowire_private.h"
+#include "base/unpack_private.h"
+#include "base/wait_private.h"
+#include "graph/graph_nodes_private.h"
 
 /* GraphDef's and NodeDef's fields. */
 enum { GRAPH_NODE = 1, NODE_NAME = 1 };

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "engine/run/partial.h"
 #include "engine/run/trace.h"
-#include "graph/run_options.h"
+#include "graph/run_options_private.h"
 
 /* Limited because each keeps its feeds in memory until it ends. */
 #define MAX_PARTIAL_RUNS 1000

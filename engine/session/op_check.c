@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/require.h"
+#include "base/require_private.h"
 #include "engine/run/registry.h"
 #include "engine/session/local_master.h"
 #include "engine/session/op_tables.h"
-#include "graph/missing_ops.h"
+#include "graph/missing_ops_private.h"
 
 gboolean
 muster_local_master_check_ops (MusterGraph *graph, const char *const *names, GError **error)

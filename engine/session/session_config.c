@@ -2,9 +2,9 @@
 #include "engine/session/session_config.h"
 
 #include "base/error.h"
-#include "base/log.h"
-#include "base/protowire.h"
-#include "graph/device_name.h"
+#include "base/log_private.h"
+#include "base/protowire_private.h"
+#include "graph/device_name_private.h"
 
 /* tensorflow.ConfigProto */
 enum {

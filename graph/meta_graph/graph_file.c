@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The one way from a name to a meta graph. */
 #include "base/error.h"
-#include "base/files/local_path.h"
-#include "base/files/read_file.h"
-#include "base/protowire.h"
-#include "base/require.h"
+#include "base/files/local_path_private.h"
+#include "base/files/read_file_private.h"
+#include "base/protowire_private.h"
+#include "base/require_private.h"
 #include "graph/meta_graph/graph_file_private.h"
 #include "graph/meta_graph/meta_graph_io.h"
 #include "graph/proto/meta_graph_text.pb-c.h"

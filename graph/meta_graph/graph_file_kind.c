@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "graph/meta_graph/graph_file_private.h"
 
 #include <string.h>

@@ -2,11 +2,11 @@
 #include "graph/meta_graph/meta_graph.h"
 
 #include "base/error.h"
-#include "base/protowire.h"
-#include "base/require.h"
-#include "base/rope.h"
-#include "base/unpack.h"
-#include "graph/graph_nodes.h"
+#include "base/protowire_private.h"
+#include "base/require_private.h"
+#include "base/rope_private.h"
+#include "base/unpack_private.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/proto/meta_graph.pb-c.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/meta_graph/meta_graph_edit.h"
 
-#include "base/protowire.h"
-#include "base/require.h"
-#include "base/rope.h"
+#include "base/protowire_private.h"
+#include "base/require_private.h"
+#include "base/rope_private.h"
 #include "graph/meta_graph/meta_graph_edit_private.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/fields.h"
+#include "base/fields_private.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "graph/meta_graph/meta_graph_io.h"
 

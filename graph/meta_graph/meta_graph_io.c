@@ -2,9 +2,9 @@
 #include "graph/meta_graph/meta_graph_io.h"
 
 #include "base/error.h"
-#include "base/protowire.h"
-#include "base/require.h"
-#include "graph/graph_nodes.h"
+#include "base/protowire_private.h"
+#include "base/require_private.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/meta_graph_scope_private.h"
 #include "graph/meta_graph/op_list_private.h"
 #include "graph/proto/meta_graph_text.pb-c.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "graph/dtype.h"
 #include "graph/proto/graph.pb-c.h"
 

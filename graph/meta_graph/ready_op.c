@@ -2,7 +2,7 @@
 #include "graph/meta_graph/ready_op.h"
 
 #include "base/error.h"
-#include "base/require.h"
+#include "base/require_private.h"
 #include "graph/graph_builder.h"
 
 #include <string.h>

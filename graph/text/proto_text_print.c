@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "base/protowire.h"
-#include "base/unpack.h"
+#include "base/protowire_private.h"
+#include "base/unpack_private.h"
 #include "graph/text/proto_text_private.h"
 
 #include <string.h>

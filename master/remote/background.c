@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/remote/background_private.h"
 
-#include "base/wait.h"
-#include "rpc/fork.h"
+#include "base/wait_private.h"
+#include "rpc/fork_private.h"
 
 struct _MusterBackgroundTask {
   MusterBackgroundWork work;

@@ -2,7 +2,7 @@
 #include "master/remote/heartbeat_private.h"
 
 #include "master/remote/remote_call_private.h"
-#include "rpc/fork.h"
+#include "rpc/fork_private.h"
 #include "rpc/proto/muster.pb-c.h"
 
 /* Between the renewals that are sent to a silent server. */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "master/remote/background_private.h"
-#include "rpc/client/rpc_client.h"
+#include "rpc/client/rpc_client_private.h"
 
 G_BEGIN_DECLS
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/wait.h"
+#include "base/wait_private.h"
 #include "master/goodput_message_private.h"
 #include "master/lease.h"
 #include "master/remote/lease_terms_private.h"

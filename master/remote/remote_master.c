@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/remote/remote_master.h"
 
-#include "base/protowire.h"
-#include "base/require.h"
-#include "graph/graph_devices.h"
-#include "graph/graph_nodes.h"
+#include "base/protowire_private.h"
+#include "base/require_private.h"
+#include "graph/graph_devices_private.h"
+#include "graph/graph_nodes_private.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_master_private.h"
 #include "master/remote/remote_private.h"
-#include "rpc/address.h"
-#include "rpc/digest.h"
+#include "rpc/address_private.h"
+#include "rpc/digest_private.h"
 #include "rpc/proto/master.pb-c.h"
 
 #define SCHEME         "grpc://"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/wait.h"
+#include "base/wait_private.h"
 #include "master/remote/lease_terms_private.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_private.h"

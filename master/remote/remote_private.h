@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "master/membership.h"
 #include "master/remote/background_private.h"
 #include "master/remote/heartbeat_private.h"
 #include "master/remote/remote_master.h"
-#include "rpc/client/rpc_client.h"
+#include "rpc/client/rpc_client_private.h"
 #include "rpc/proto/muster.pb-c.h"
 
 G_BEGIN_DECLS

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/log.h"
-#include "base/protowire.h"
-#include "graph/graph_devices.h"
-#include "graph/run_options.h"
+#include "base/log_private.h"
+#include "base/protowire_private.h"
+#include "graph/graph_devices_private.h"
+#include "graph/run_options_private.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_master_private.h"
 #include "master/remote/remote_private.h"
-#include "rpc/fork.h"
-#include "rpc/messages/run_step.h"
+#include "rpc/fork_private.h"
+#include "rpc/messages/run_step_private.h"
 #include "rpc/proto/master.pb-c.h"
 
 /* A callable of the master. Ours are numbered separately, from 1, since TensorFlow's first is 0. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/names.h"
+#include "base/names_private.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_private.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/remote/target.h"
 
-#include "base/require.h"
+#include "base/require_private.h"
 #include "master/remote/remote_master.h"
 
 typedef struct {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/client/diagnose.h"
 
-#include "base/blocking.h"
+#include "base/blocking_private.h"
 #include "base/clock.h"
-#include "base/unpack.h"
-#include "rpc/address.h"
+#include "base/unpack_private.h"
+#include "rpc/address_private.h"
 #include "rpc/client/resolve_private.h"
-#include "rpc/client/rpc_client.h"
+#include "rpc/client/rpc_client_private.h"
 #include "rpc/proto/master.pb-c.h"
 
 #include <gio/gunixsocketaddress.h>

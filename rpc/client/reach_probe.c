@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/client/reach_probe.h"
+#include "rpc/client/reach_probe_private.h"
 
 #include "base/clock.h"
-#include "rpc/address.h"
+#include "rpc/address_private.h"
 #include "rpc/client/resolve_private.h"
 
 #include <errno.h>

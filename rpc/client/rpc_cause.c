@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/client/rpc_client_private.h"
+#include "rpc/client/rpc_call_private.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/client/rpc_client_private.h"
+#include "rpc/client/rpc_call_private.h"
 
-#include "base/blocking.h"
-#include "base/log.h"
-#include "rpc/address.h"
-#include "rpc/fork.h"
-#include "rpc/messages/rpc_message.h"
+#include "base/blocking_private.h"
+#include "base/log_private.h"
+#include "rpc/address_private.h"
+#include "rpc/fork_private.h"
+#include "rpc/messages/rpc_message_private.h"
 
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reconnects to a server that couldn't be reached. */
-#include "rpc/client/rpc_client_private.h"
+#include "rpc/client/rpc_call_private.h"
 
-#include "base/blocking.h"
-#include "base/wait.h"
-#include "rpc/fork.h"
+#include "base/blocking_private.h"
+#include "base/wait_private.h"
+#include "rpc/fork_private.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Calls that a server refuses because others use all of its memory. */
-#include "base/log_bounded.h"
-#include "rpc/client/rpc_client_private.h"
+#include "base/log_bounded_private.h"
+#include "rpc/client/rpc_call_private.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
 /* Finds dead connections that nobody closed: a router between client and server forgot them, or
  * answers for a machine that is gone. Where TCP's own questions are answered, only a call shows it.
  */
-#include "rpc/client/rpc_client_private.h"
+#include "rpc/client/rpc_call_private.h"
 
-#include "base/log.h"
+#include "base/log_private.h"
 
 /* A server without this method refuses it, which is an answer. Handlers of muster's never block. */
 #define QUESTION "/grpc.health.v1.Health/Check"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/client/rpc_client_private.h"
+#include "rpc/client/rpc_call_private.h"
 
-#include "base/blocking.h"
-#include "base/wait.h"
-#include "rpc/fork.h"
+#include "base/blocking_private.h"
+#include "base/wait_private.h"
+#include "rpc/fork_private.h"
 
 /* Maximum number of messages read before the caller takes them; then the server has to wait. */
 #define MAX_AHEAD 64

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/messages/run_step_private.h"
+#include "rpc/messages/run_step_fields_private.h"
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory_account.h"
-#include "graph/run_options.h"
+#include "base/memory_account_private.h"
+#include "graph/run_options_private.h"
 
 /* A NamedTensorProto's two fields, as bytes in the message. */
 typedef struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/messages/run_step_private.h"
+#include "rpc/messages/run_step_fields_private.h"
 
 #include "base/clock.h"
 #include "base/error.h"

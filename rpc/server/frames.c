@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/server/frames.h"
+#include "rpc/server/frames_private.h"
 
 #include "base/clock.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/server/local_peers.h"
+#include "rpc/server/local_peers_private.h"
 
-#include "base/log.h"
+#include "base/log_private.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>

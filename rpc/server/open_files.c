@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/server/open_files.h"
+#include "rpc/server/open_files_private.h"
 
-#include "rpc/server/local_peers.h"
-#include "rpc/server/received.h"
+#include "rpc/server/local_peers_private.h"
+#include "rpc/server/received_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/server/received.h"
+#include "rpc/server/received_private.h"
 
-#include "base/log.h"
-#include "rpc/server/frames.h"
+#include "base/log_private.h"
+#include "rpc/server/frames_private.h"
 
 #include <dlfcn.h>
 #include <netdb.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/server/rpc_server_private.h"
+#include "rpc/server/rpc_server_state_private.h"
 
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 
 #include <grpc/support/alloc.h>
 #include <string.h>
@@ -445,7 +445,7 @@ muster_rpc_call_reply (MusterRpcCall *self, MusterRope *reply)
   muster_rope_clear (&empty);
 }
 
-/* Another try may succeed: nothing was done for this one (base/memory_account.h). */
+/* Another try may succeed: nothing was done for this one (base/memory_account_private.h). */
 static gboolean
 may_be_repeated (MusterRpcCall *self, const GError *error)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/server/rpc_server_private.h"
+#include "rpc/server/rpc_server_state_private.h"
 
-#include "base/log.h"
+#include "base/log_private.h"
 
 #include <grpc/grpc_security_constants.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/log.h"
-#include "rpc/server/rpc_server_private.h"
+#include "base/log_private.h"
+#include "rpc/server/rpc_server_state_private.h"
 
 void
 muster_rpc_log_arrival (MusterRpcCall *self)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/client/rpc_client_private.h"
-#include "rpc/server/rpc_server_private.h"
+#include "rpc/client/rpc_call_private.h"
+#include "rpc/server/rpc_server_state_private.h"
 
 #include <errno.h>
 #include <grpc/grpc_posix.h>

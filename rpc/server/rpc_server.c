@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/server/rpc_server_private.h"
+#include "rpc/server/rpc_server_state_private.h"
 
-#include "base/log.h"
-#include "base/wait.h"
-#include "rpc/address.h"
-#include "rpc/fork.h"
-#include "rpc/listen.h"
-#include "rpc/server/frames.h"
-#include "rpc/server/open_files.h"
-#include "rpc/server/received.h"
+#include "base/log_private.h"
+#include "base/wait_private.h"
+#include "rpc/address_private.h"
+#include "rpc/fork_private.h"
+#include "rpc/listen_private.h"
+#include "rpc/server/frames_private.h"
+#include "rpc/server/open_files_private.h"
+#include "rpc/server/received_private.h"
 
 #include <grpc/support/time.h>
 

@@ -1,130 +1,141 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "rpc/credentials_private.h"
-#include "rpc/grpc_private.h"
-#include "rpc/server/rpc_peers_private.h"
-#include "rpc/server/rpc_server.h"
-#include "rpc/server/rpc_threads_private.h"
-#include "rpc/server/unix_socket.h"
+#include "base/error.h"
+#include "base/rope_private.h"
+#include "rpc/client/rpc_client_private.h"
+#include "rpc/credentials.h"
+#include "rpc/messages/rpc_message_private.h"
 
 G_BEGIN_DECLS
 
-/* What the server (which accepts calls) and a call (which answers one) share.
- *
- * Stopping is safe because of two rules. A batch is started on a call only while its is_gone is
- * FALSE, under its lock. The queue is shut down only when no call is open (n_open is 0). A call is
- * open from its request until its RECV_CLOSE, or until the request fails. */
+/* MusterRpcServer answers gRPC calls. A few threads take calls from one completion queue and run
+ * the method's handler. A handler that is about to block calls muster_about_to_block ()
+ * (base/blocking_private.h), so that another thread takes over at once. A handler may also keep its
+ * MusterRpcCall and answer later from any thread. Each call is answered once (streams: any number
+ * of messages, then the end). Unregistered methods are UNIMPLEMENTED. Status texts are cut to 4 KB
+ * and made valid UTF-8, as HTTP/2 and TensorFlow's client require. Messages may have up to 2 GiB;
+ * compressed ones are refused, since a small one may expand to a large one. */
 
+typedef struct _MusterRpcServer MusterRpcServer;
+typedef struct _MusterRpcCall MusterRpcCall;
+
+/* request is the message; reference it (g_bytes_ref) to keep it. */
+typedef void (*MusterRpcHandler) (MusterRpcCall *call, GBytes *request, gpointer user_data);
+/* request is the message in its pieces (transfer full). The handler must not block. */
+typedef void (*MusterRpcMessageHandler) (MusterRpcCall *call, MusterRpcMessage *request,
+                                         gpointer user_data);
+
+/* FALSE with the error that the caller gets: a request of so many bytes reaches no handler. */
+typedef gboolean (*MusterRpcAdmit) (gsize n_bytes, gpointer data, GError **error);
+
+/* Whether others than one client use the server: what they hold of its memory, they may release. */
+typedef gboolean (*MusterRpcIsShared) (gpointer data);
+
+MusterRpcServer *muster_rpc_server_new (void);
+/* 0 is the default, given beside each. */
 typedef struct {
-  MusterRpcServer *server;                 /* (not owned) */
-  char *path;                              /* (owned) (nullable) NULL: all unregistered methods */
-  MusterRpcHandler handler;                /* (nullable) NULL for message handlers */
-  MusterRpcMessageHandler message_handler; /* (nullable) instead of handler */
-  gpointer user_data;                      /* (not owned) */
-  MusterRole role;                         /* that a caller needs; NONE: open */
-  void *registered; /* gRPC's registration, after start (not owned) (nullable) */
-} MusterRpcMethod;
+  MusterRpcAdmit admit;        /* none: all requests; gRPC has received the whole message by then */
+  MusterRpcIsShared is_shared; /* none: never */
+  gpointer data;               /* (not owned) for both */
+  guint streams; /* 64,000: calls of one connection at a time; a client that opens more, since it
+                    ignores the settings, loses the connection */
+  guint bare;    /* 2,048: calls of all connections that have no message yet, or need no token; over
+                    it, the connection with the most of them is ended */
+} MusterRpcServerLimits;
 
-struct _MusterRpcServer {
-  gatomicrefcount refs; /* the owner's, and one for each call */
-  grpc_server *server;  /* (owned) (nullable) NULL once stopped */
-  grpc_completion_queue *queue;
-  GPtrArray *methods;          /* (owned) (element-type MusterRpcMethod) */
-  GPtrArray *guards;           /* (owned) (element-type MusterRpcGuard) of the addresses */
-  MusterRpcThreads *threads;   /* (owned) (nullable) while the server runs */
-  GArray *users;               /* (owned) (element-type guint32) */
-  GPtrArray *sockets;          /* (owned) (element-type MusterUnixSocket) */
-  MusterRpcPeers *peers;       /* (owned) */
-  MusterRpcAdmit admit;        /* (nullable) */
-  MusterRpcIsShared is_shared; /* (nullable) */
-  gpointer data;               /* (not owned) of both */
-  MusterRpcTag shut;
+MusterRpcServer *muster_rpc_server_new_with_limits (const MusterRpcServerLimits *limits);
+/* Stops the server if it runs. */
+void muster_rpc_server_free (MusterRpcServer *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcServer, muster_rpc_server_free)
 
-  GMutex stopping; /* held during a stop */
-  GMutex lock;
-  GCond changed;        /* signals is_shut and n_open */
-  gboolean is_started;  /* guarded by stopping */
-  gboolean is_shut;     /* guarded by lock: gRPC accepts no more calls */
-  guint64 n_ended;      /* atomic: connections that were ended */
-  gint n_open;          /* guarded by lock: requested calls that aren't gone, and forwarded ones */
-  GQueue passing;       /* guarded by lock: (element-type grpc_call) (owned) forwarded calls that
-                           outlive their caller */
-  GCancellable *ending; /* (owned) cancelled with the open calls, at a stop */
-  gboolean is_cancelling; /* guarded by lock: forwarded calls are being cancelled, new ones too */
-};
+/* Before start. method is "/package.Service/Name". */
+void muster_rpc_server_add_method (MusterRpcServer *self, const char *method,
+                                   MusterRpcHandler handler, gpointer user_data);
+/* The same for a method that needs no token, such as health checks. */
+void muster_rpc_server_add_open_method (MusterRpcServer *self, const char *method,
+                                        MusterRpcHandler handler, gpointer user_data);
 
-struct _MusterRpcCall {
-  gatomicrefcount refs;    /* until answered, until gone, and one for a running batch */
-  MusterRpcServer *server; /* (owned) */
-  MusterRpcMethod *method; /* (not owned) */
-  grpc_call *call;         /* (owned) (nullable) until it is accepted */
-  grpc_metadata_array metadata;
-  grpc_call_details details; /* for unregistered methods */
-  grpc_byte_buffer *request; /* (owned) (nullable) */
-  gpr_timespec deadline;
-  int was_cancelled;
-  MusterRpcTag requested, received, closed, sent;
-  MusterRpcPeer *connection; /* (not owned) (nullable) it counts there until it is gone */
-  gboolean has_arrived;      /* its connection knows that it has a message */
-  gsize n_counted;           /* bytes of its request that count in the process's memory */
+/* The same for a handler that takes the message in its pieces. */
+void muster_rpc_server_add_message_method (MusterRpcServer *self, const char *method,
+                                           MusterRpcMessageHandler handler, gpointer user_data);
 
-  GMutex lock;               /* guards all below */
-  GCancellable *cancellable; /* (owned) (nullable) created when requested */
-  gboolean is_gone;          /* its RECV_CLOSE came: no batch may be started */
-  gboolean is_watched;       /* a batch has its RECV_CLOSE alone */
-  gboolean ends_with_answer; /* its RECV_CLOSE is in the batch of its status */
-  gboolean is_answered;
-  gboolean has_sent_metadata;
-  gboolean has_sent_status;
-  GQueue messages;           /* (element-type grpc_byte_buffer) not sent yet */
-  grpc_byte_buffer *sending; /* (owned) (nullable) */
-  gboolean is_sending;       /* a batch that sends is running */
-  int status;
-  char *status_text;         /* (owned) (nullable) */
-  grpc_slice status_details; /* (owned) beside the text; empty: none */
-  GSList *headers;           /* (owned) those that were asked for */
-  char *peer;                /* (owned) (nullable) once it was asked for */
-};
+/* Sets the role that callers of a method need, before start: a call of a caller below it is
+ * PERMISSION_DENIED before its request is read. Default: MUSTER_ROLE_RUN. */
+void muster_rpc_server_require (MusterRpcServer *self, const char *method, MusterRole role);
 
-/* Ends a call with a message (transfer full), or with error and its details (nullable). */
-void muster_rpc_call_end (MusterRpcCall *self, grpc_byte_buffer *message, const GError *error,
-                          const grpc_slice *details);
+/* Listens on HOST:PORT; port 0 selects a free one. credentials is (nullable); each address may have
+ * its own. Returns the port, or 0 with UNAVAILABLE ("address already in use") or INVALID_ARGUMENT.
+ *
+ * unix:/PATH is a Unix socket, which has neither TLS nor tokens: credentials are ignored, and only
+ * the user of this process and those of muster_rpc_server_allow_users () may connect. Returns 1. */
+int muster_rpc_server_listen (MusterRpcServer *self, const char *address,
+                              MusterRpcCredentials *credentials, GError **error);
 
-/* A call to be accepted. It holds the reference until it is answered. */
-MusterRpcCall *muster_rpc_call_new (MusterRpcMethod *method);
+/* Users that may connect to Unix sockets, beside this process's. Before listening. */
+void muster_rpc_server_allow_users (MusterRpcServer *self, const guint32 *users, gsize n_users);
 
-void muster_rpc_server_ref_private (MusterRpcServer *self);
-void muster_rpc_server_unref_private (MusterRpcServer *self);
+void muster_rpc_server_start (MusterRpcServer *self);
 
-/* Requests the next call of a method from gRPC. */
-void muster_rpc_server_request (MusterRpcMethod *method);
+/* A connection to the server from its own process, without a port, certificate or token. Only after
+ * start; release it before stop. */
+MusterRpcClient *muster_rpc_server_connect (MusterRpcServer *self, GError **error);
 
-/* Register a forwarded call that may outlive its caller, but not the server: passing's data is the
- * grpc_call, which is cancelled when the server stops, and held in between. */
-void muster_rpc_server_enter (MusterRpcServer *self, GList *passing);
-void muster_rpc_server_leave (MusterRpcServer *self, GList *passing);
+/* Refuses new calls, cancels open ones after grace_us, and joins the threads. Idempotent. */
+void muster_rpc_server_stop (MusterRpcServer *self, gint64 grace_us);
 
-/* Changes n_open by `change`. */
-void muster_rpc_server_count (MusterRpcServer *self, gint change);
+/* How many calls are open, and how many connections were ended since they had too many. */
+guint muster_rpc_server_n_calls (MusterRpcServer *self);
+guint64 muster_rpc_server_n_ended (MusterRpcServer *self);
 
-/* What controls the access to one address of a server: its certificate, as it is now, and the role
- * that a call needs, looked at before its request is read. */
-typedef struct _MusterRpcGuard MusterRpcGuard;
+/* A call is held until its handler has answered it. To use it afterwards, take a reference. */
+MusterRpcCall *muster_rpc_call_ref (MusterRpcCall *self);
+void muster_rpc_call_unref (MusterRpcCall *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcCall, muster_rpc_call_unref)
 
-/* credentials (nullable); methods (element-type MusterRpcMethod) must not change once calls come.
- */
-MusterRpcGuard *muster_rpc_guard_new (MusterRpcCredentials *credentials, GPtrArray *methods);
-void muster_rpc_guard_unref (gpointer guard);
-/* INVALID_ARGUMENT if the credentials have TLS settings but no certificate. (transfer full) */
-grpc_server_credentials *muster_rpc_guard_credentials (MusterRpcGuard *self, GError **error);
+/* The caller's deadline on muster_system_clock (), or MUSTER_WAIT_FOREVER. */
+gint64 muster_rpc_call_deadline_us (MusterRpcCall *self);
+/* The same, or the end of a timeout that begins now, where that is earlier; 0: none. */
+gint64 muster_rpc_call_deadline_within (MusterRpcCall *self, gint64 timeout_us);
 
-/* Who made a call that one of these has let in (element-type MusterRpcGuard). */
-void muster_rpc_guards_identify (GPtrArray *guards, grpc_call *call,
-                                 const grpc_slice *authorization, MusterRpcCaller *caller);
+/* Cancelled when the caller disconnects, cancels or times out, or the server stops. Borrowed. */
+GCancellable *muster_rpc_call_cancellable (MusterRpcCall *self);
+/* For what outlives the caller: cancelled only when the server stops, after its grace. Borrowed. */
+GCancellable *muster_rpc_call_stop_cancellable (MusterRpcCall *self);
 
-/* The log of each call, at DEBUG. */
-void muster_rpc_log_arrival (MusterRpcCall *self);
-void muster_rpc_log_end (MusterRpcCall *self, const GError *error);
+/* The value of the caller's header with that key (lower-case), printable ASCII; the first if there
+ * are several. NULL if there is none or it isn't printable ASCII, and for "authorization". Borrowed
+ * from the call. */
+const char *muster_rpc_call_header (MusterRpcCall *self, const char *key);
+
+/* The caller's role: at least the one that the method requires. MUSTER_ROLE_ADMIN on an address
+ * without tokens and without roles for certificates. */
+MusterRole muster_rpc_call_role (MusterRpcCall *self);
+/* The caller's address, such as "127.0.0.1:4711" or "unix:…"; it stays the same for all calls of
+ * one connection. Borrowed from the call. */
+const char *muster_rpc_call_peer (MusterRpcCall *self);
+/* What tells the caller from others, however it connects: its token and its certificate; "" where
+ * neither is required. (transfer full) */
+char *muster_rpc_call_caller (MusterRpcCall *self);
+/* The caller for a log: its address, the name in its certificate and the line of its token, as far
+ * as there are any. (transfer full) */
+char *muster_rpc_call_describe (MusterRpcCall *self);
+
+/* Counts bytes in the process's memory as the call's, until it is gone. Over the limit of memory, a
+ * few are counted too: RESOURCE_EXHAUSTED if they are many. Before the call is answered. */
+gboolean muster_rpc_call_count_memory (MusterRpcCall *self, gsize n_bytes, GError **error);
+
+/* Answers a unary call. The pieces aren't copied. */
+void muster_rpc_call_reply (MusterRpcCall *self, MusterRope *reply);
+/* Ends a unary call or a stream with a status (NULL: OK, for a stream). If this thread was refused
+ * memory for it that others hold, the caller is told that it may call again. */
+void muster_rpc_call_finish (MusterRpcCall *self, const GError *error);
+/* The same for a call that can't be read, or that its caller isn't allowed: it is logged. */
+void muster_rpc_call_refuse (MusterRpcCall *self, const GError *error);
+/* Sends a message of a stream. Messages are queued and sent in order. */
+void muster_rpc_call_send (MusterRpcCall *self, MusterRope *message);
+/* How many messages of a stream are queued behind the one that is being sent: the caller reads them
+ * more slowly than they come. */
+guint muster_rpc_call_n_queued (MusterRpcCall *self);
 
 G_END_DECLS

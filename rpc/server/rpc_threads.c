@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/server/rpc_threads_private.h"
 
-#include "base/blocking.h"
-#include "base/wait.h"
+#include "base/blocking_private.h"
+#include "base/wait_private.h"
 
 #include <grpc/support/time.h>
 #include <sys/resource.h>

@@ -10,7 +10,7 @@ G_BEGIN_DECLS
  * Two threads polling one queue cost a small call a third of its time: when one leaves to handle an
  * event, gRPC wakes the other. So as few threads poll as the load needs, one at first, and none
  * polls while a handler runs. To avoid a standstill, a handler that is about to block calls
- * muster_about_to_block () (base/blocking.h), and another thread starts polling at once. In
+ * muster_about_to_block () (base/blocking_private.h), and another thread starts polling at once. In
  * addition a keeper thread, awake only while there are calls, adds a thread when all are busy and
  * removes it later; but not where events are so small that handing them over costs more than it
  * gains. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/server/unix_socket.h"
+#include "rpc/server/unix_socket_private.h"
 
-#include "rpc/server/local_peers.h"
+#include "rpc/server/local_peers_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

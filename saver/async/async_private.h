@@ -4,7 +4,7 @@
 #include "saver/async/async_saver.h"
 #include "saver/async/save_metrics_private.h"
 #include "saver/async/save_ticket_private.h"
-#include "saver/async/snapshot.h"
+#include "saver/async/snapshot_private.h"
 #include "saver/saver_private.h"
 
 G_BEGIN_DECLS

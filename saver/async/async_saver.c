@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/async/async_saver.h"
 
-#include "base/log.h"
-#include "base/require.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
 #include "saver/async/async_private.h"
 #include "saver/tiered.h"
 

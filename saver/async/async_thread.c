@@ -2,7 +2,7 @@
 /* The background thread of the async saver, and what it shares. */
 #include "saver/async/async_private.h"
 
-#include "base/log.h"
+#include "base/log_private.h"
 
 #include <sys/resource.h>
 

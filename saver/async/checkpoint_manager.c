@@ -2,9 +2,9 @@
 #include "saver/async/checkpoint_manager.h"
 
 #include "base/error.h"
-#include "base/log.h"
-#include "base/require.h"
-#include "saver/async/snapshot.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
+#include "saver/async/snapshot_private.h"
 
 #define DEFAULT_NAME "ckpt"
 

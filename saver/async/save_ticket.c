@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/async/save_ticket.h"
 
-#include "base/require.h"
-#include "base/wait.h"
+#include "base/require_private.h"
+#include "base/wait_private.h"
 #include "saver/async/save_ticket_private.h"
 
 /* Who is called when the save has ended. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/wait.h"
+#include "base/wait_private.h"
 #include "saver/async/save_ticket.h"
 
 G_BEGIN_DECLS

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saver/async/snapshot.h"
+#include "saver/async/snapshot_private.h"
 
-#include "base/protowire.h"
-#include "base/require.h"
+#include "base/protowire_private.h"
+#include "base/require_private.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 
 /* GraphDef's and NodeDef's fields. */
 enum { GRAPH_NODE = 1, GRAPH_VERSIONS = 4, NODE_NAME = 1, NODE_INPUT = 3 };

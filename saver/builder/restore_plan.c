@@ -2,7 +2,7 @@
 #include "saver/builder/restore_plan_private.h"
 
 #include "base/error.h"
-#include "checkpoint/format/slice.h"
+#include "checkpoint/format/slice_private.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/unpack.h"
-#include "graph/graph_nodes.h"
+#include "base/unpack_private.h"
+#include "graph/graph_nodes_private.h"
 
 G_BEGIN_DECLS
 

@@ -2,7 +2,7 @@
 #include "saver/builder/saveable.h"
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/log_private.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "saver/builder/saveable_private.h"
 

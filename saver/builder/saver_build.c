@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/fields.h"
+#include "base/fields_private.h"
 #include "saver/builder/saver_builder.h"
 
 /* What a saver saves, as options that own what they point to. */

@@ -2,8 +2,8 @@
 #include "saver/builder/saver_builder.h"
 
 #include "base/error.h"
-#include "base/require.h"
-#include "graph/graph_nodes.h"
+#include "base/require_private.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "saver/builder/keep_private.h"
 #include "saver/builder/saver_builder_private.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saver/builder/saver_complete.h"
+#include "saver/builder/saver_complete_private.h"
 
 #include "base/error.h"
-#include "graph/graph_nodes.h"
-#include "graph/graph_walk.h"
+#include "graph/graph_nodes_private.h"
+#include "graph/graph_walk_private.h"
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "saver/builder/saver_builder.h"
 #include "saver/builder/saver_builder_private.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/device_name.h"
+#include "graph/device_name_private.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "saver/builder/saver_builder_private.h"
 

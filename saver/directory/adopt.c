@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "base/files/local_path.h"
-#include "base/log.h"
-#include "checkpoint/format/bundle_index.h"
-#include "checkpoint/format/bundle_publish.h"
-#include "checkpoint/state/checkpoint_look.h"
+#include "base/files/local_path_private.h"
+#include "base/log_private.h"
+#include "checkpoint/format/bundle_index_private.h"
+#include "checkpoint/format/bundle_publish_private.h"
+#include "checkpoint/state/checkpoint_look_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
-#include "checkpoint/store/alive_mark.h"
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/alive_mark_private.h"
+#include "checkpoint/store/directory_lock_private.h"
 #include "saver/directory/checkpoint_directory_private.h"
 
 #include <math.h>

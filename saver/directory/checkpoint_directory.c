@@ -2,9 +2,9 @@
 #include "saver/directory/checkpoint_directory_private.h"
 
 #include "base/error.h"
-#include "base/files/local_path.h"
-#include "base/log.h"
-#include "checkpoint/store/directory_lock.h"
+#include "base/files/local_path_private.h"
+#include "base/log_private.h"
+#include "checkpoint/store/directory_lock_private.h"
 #include "checkpoint/stores/default_storage.h"
 
 #include <unistd.h>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/clock.h"
-#include "checkpoint/state/checkpoint_record.h"
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/state/checkpoint_record_private.h"
+#include "checkpoint/store/directory_lock_private.h"
 #include "checkpoint/store/storage.h"
 #include "master/lease.h"
 

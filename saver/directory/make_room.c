@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/log.h"
-#include "checkpoint/format/bundle_place.h"
+#include "base/log_private.h"
+#include "checkpoint/format/bundle_place_private.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_removal_private.h"
 #include "checkpoint/state/checkpoint_state.h"
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/directory_lock_private.h"
 #include "saver/directory/free_space_private.h"
 #include "saver/directory/retention_private.h"
 

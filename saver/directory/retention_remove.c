@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/log.h"
-#include "checkpoint/state/checkpoint_look.h"
+#include "base/log_private.h"
+#include "checkpoint/state/checkpoint_look_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "saver/directory/retention_private.h"
 

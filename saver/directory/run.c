@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "saver/directory/checkpoint_directory_private.h"
 
 /* The lineage of a directory: which run writes there, and from which run's checkpoint it started.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/bundle_index.h"
-#include "checkpoint/format/bundle_place.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/format/bundle_index_private.h"
+#include "checkpoint/format/bundle_place_private.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "saver/directory/checkpoint_directory_private.h"
 
 #include <string.h>

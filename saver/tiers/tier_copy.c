@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Copies checkpoints from a fast tier to lower ones. */
 #include "base/error.h"
-#include "base/log.h"
-#include "base/wait.h"
-#include "checkpoint/format/bundle_place.h"
-#include "checkpoint/format/bundle_publish.h"
-#include "checkpoint/store/alive_mark.h"
+#include "base/log_private.h"
+#include "base/wait_private.h"
+#include "checkpoint/format/bundle_place_private.h"
+#include "checkpoint/format/bundle_publish_private.h"
+#include "checkpoint/store/alive_mark_private.h"
 #include "checkpoint/store/storage_private.h"
 #include "saver/tiers/tiers_private.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/edit/copy_data_private.h"
-#include "checkpoint/format/bundle_place.h"
+#include "checkpoint/format/bundle_place_private.h"
 #include "checkpoint/store/storage_private.h"
 #include "saver/tiers/tiers_private.h"
 

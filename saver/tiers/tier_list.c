@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "base/wait.h"
-#include "checkpoint/format/bundle_index.h"
+#include "base/wait_private.h"
+#include "checkpoint/format/bundle_index_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "saver/directory/checkpoint_directory_private.h"

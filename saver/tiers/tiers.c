@@ -2,8 +2,8 @@
 #include "saver/tiers/tiers_private.h"
 
 #include "base/error.h"
-#include "base/fields.h"
-#include "base/log.h"
+#include "base/fields_private.h"
+#include "base/log_private.h"
 #include "checkpoint/stores/default_storage.h"
 #include "saver/builder/keep_private.h"
 

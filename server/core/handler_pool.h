@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "rpc/server/rpc_server.h"
+#include "rpc/server/rpc_server_private.h"
 
 G_BEGIN_DECLS
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "rpc/digest.h"
+#include "rpc/digest_private.h"
 
 G_BEGIN_DECLS
 

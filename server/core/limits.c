@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/limits.h"
 
-#include "base/log.h"
-#include "base/memory_account.h"
-#include "rpc/server/open_files.h"
+#include "base/log_private.h"
+#include "base/memory_account_private.h"
+#include "rpc/server/open_files_private.h"
 
 #include <sys/resource.h>
 

@@ -20,7 +20,7 @@ typedef enum {
   MUSTER_LIMIT_REQUEST_BYTES, /* of one request */
   MUSTER_LIMIT_OPEN_FILES,
   MUSTER_LIMIT_STREAMS, /* calls of one connection; refused: connections that were ended */
-  MUSTER_LIMIT_MEMORY,  /* of the process: base/memory_account.h, which refuses over it */
+  MUSTER_LIMIT_MEMORY,  /* of the process: base/memory_account_private.h, which refuses over it */
   MUSTER_N_LIMITS,
 } MusterLimit;
 

@@ -2,7 +2,7 @@
 #include "server/core/nested_message_private.h"
 
 #include "base/error.h"
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 
 gboolean
 muster_server_nested_message (GBytes *message, guint32 number, GBytes **found, GError **error)

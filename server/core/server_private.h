@@ -2,9 +2,9 @@
 #pragma once
 
 #include "master/master.h"
-#include "ready/hub.h"
-#include "ready/member_registry.h"
-#include "rpc/server/rpc_server.h"
+#include "ready/hub_private.h"
+#include "ready/member_registry_private.h"
+#include "rpc/server/rpc_server_private.h"
 #include "server/core/handler_pool.h"
 #include "server/core/histogram.h"
 #include "server/core/known_graphs.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/service.h"
 
-#include "base/log_bounded.h"
+#include "base/log_bounded_private.h"
 #include "server/core/server_private.h"
 
 #define MILLISECONDS_AT_MOST (MUSTER_WAIT_FOREVER / MUSTER_MILLISECOND)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/unpack.h"
-#include "rpc/server/rpc_server.h"
+#include "base/unpack_private.h"
+#include "rpc/server/rpc_server_private.h"
 #include "server/core/types.h"
 
 G_BEGIN_DECLS

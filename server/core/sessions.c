@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/sessions.h"
 
-#include "base/blocking.h"
-#include "base/wait.h"
+#include "base/blocking_private.h"
+#include "base/wait_private.h"
 #include "ready/backoff.h"
-#include "ready/lease_look.h"
+#include "ready/lease_look_private.h"
 
 #include <malloc.h>
 #include <string.h>

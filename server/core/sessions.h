@@ -119,8 +119,9 @@ MusterServed *muster_sessions_take_reset (MusterSessions *self, const char *hand
 GPtrArray *muster_sessions_take_all (MusterSessions *self);
 /* Undoes this after a failed reset: none of these (element-type MusterServed) was ended by one. */
 void muster_sessions_unsay_reset (MusterSessions *self, GPtrArray *taken);
-/* Looks at all leases (ready/lease_look.h), and removes the sessions whose lease has expired.
- * Returns when to look again; MUSTER_WAIT_FOREVER if none has a lease. One thread at a time. */
+/* Looks at all leases (ready/lease_look_private.h), and removes the sessions whose lease has
+ * expired. Returns when to look again; MUSTER_WAIT_FOREVER if none has a lease. One thread at a
+ * time. */
 gint64 muster_sessions_take_expired (MusterSessions *self, gint64 now_us, GPtrArray *expired);
 
 /* Returns freed memory to the system if there are no sessions and many have been closed; to be

@@ -2,7 +2,7 @@
 // What makes and ends sessions behind a gateway, and what asks the master as a whole.
 #include "server/gateway/gateway_private.h"
 
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "ready/backoff.h"
 #include "server/core/drain.h"
 #include "server/core/nested_message_private.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/gateway/gateway_private.h"
 
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 
 /* Lives as long as the last session with a graph in it. */
 struct _MusterGatewayGraphs {

@@ -2,9 +2,9 @@
 // What a gateway reads of a request.
 #include "server/gateway/gateway_private.h"
 
-#include "base/hash.h"
-#include "base/protowire.h"
-#include "graph/positioned_step.h"
+#include "base/hash_private.h"
+#include "base/protowire_private.h"
+#include "graph/positioned_step_private.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "master/remote/remote_master_private.h"
-#include "rpc/server/proxy.h"
+#include "rpc/server/proxy_private.h"
 #include "server/core/server_private.h"
 #include "server/gateway/gateway.h"
 

@@ -2,10 +2,10 @@
 // What is called on a session behind a gateway: the way of a step.
 #include "server/gateway/gateway_private.h"
 
-#include "base/hash.h"
-#include "base/log.h"
-#include "base/protowire.h"
-#include "rpc/messages/run_step.h"
+#include "base/hash_private.h"
+#include "base/log_private.h"
+#include "base/protowire_private.h"
+#include "rpc/messages/run_step_private.h"
 #include "server/core/service.h"
 #include "server/core/session_guard.h"
 #include "server/services/readiness_service.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/html.h"
 
-#include "base/safe_text.h"
+#include "base/safe_text_private.h"
 
 void
 muster_html_put (GString *out, const char *format, ...)

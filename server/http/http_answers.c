@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/http_answers.h"
 
-#include "base/log.h"
+#include "base/log_private.h"
 #include "server/core/server_private.h"
 #include "server/http/http_access.h"
 #include "server/http/http_events.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/http_service.h"
 
-#include "base/log.h"
-#include "rpc/address.h"
+#include "base/log_private.h"
+#include "rpc/address_private.h"
 #include "rpc/credentials_private.h"
-#include "rpc/listen.h"
+#include "rpc/listen_private.h"
 #include "server/core/server_private.h"
 #include "server/http/http_answers.h"
 #include "server/http/http_guests.h"

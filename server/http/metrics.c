@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The page /metrics. */
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 #include "base/version.h"
 #include "checkpoint/s3/s3_metrics.h"
 #include "server/core/server_private.h"

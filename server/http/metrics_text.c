@@ -14,8 +14,8 @@ muster_metrics_family (MusterMetrics *self, MusterMetricKind kind, const char *n
   g_string_append_printf (self->text, "# HELP %s%s %s\n", name, suffix, help);
 }
 
-/* Names have only printable characters (ready/chief_registry.h), so there is no line break to
- * escape. */
+/* Names have only printable characters (ready/chief_registry_private.h), so there is no line break
+ * to escape. */
 static void
 append_escaped (GString *text, const char *value)
 {

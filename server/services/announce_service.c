@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/services/announce_service.h"
 
-#include "base/log_bounded.h"
+#include "base/log_bounded_private.h"
 #include "rpc/proto/muster.pb-c.h"
 #include "server/core/alarm.h"
 #include "server/core/drain.h"

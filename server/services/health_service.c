@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/services/health_service.h"
 
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "rpc/proto/health.pb-c.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rpc/proto/muster.pb-c.h"
-#include "rpc/server/rpc_server.h"
+#include "rpc/server/rpc_server_private.h"
 #include "server/core/types.h"
 
 G_BEGIN_DECLS

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/services/member_service_private.h"
 
-#include "base/log_bounded.h"
+#include "base/log_bounded_private.h"
 #include "server/core/drain.h"
 #include "server/core/service.h"
 #include "server/services/health_service.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/services/readiness_tracker.h"
 
-#include "base/log.h"
+#include "base/log_private.h"
 
 #define PATIENCE (60 * MUSTER_SECOND) /* the time limit for creating the session */
 

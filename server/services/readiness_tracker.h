@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ready/hub.h"
+#include "ready/hub_private.h"
 
 G_BEGIN_DECLS
 

@@ -2,12 +2,12 @@
 // The part of TensorFlow's MasterService that runs: steps and callables.
 #include "server/services/step_service.h"
 
-#include "base/log.h"
-#include "base/memory_account.h"
-#include "graph/positioned_step.h"
-#include "graph/run_options.h"
-#include "graph/tensor_proto.h"
-#include "rpc/messages/run_step.h"
+#include "base/log_private.h"
+#include "base/memory_account_private.h"
+#include "graph/positioned_step_private.h"
+#include "graph/run_options_private.h"
+#include "graph/tensor_proto_private.h"
+#include "rpc/messages/run_step_private.h"
 #include "rpc/proto/master.pb-c.h"
 #include "server/core/server_private.h"
 #include "server/core/service.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/cluster/cluster_spec.h"
 
-#include "base/fields.h"
-#include "base/require.h"
-#include "base/unpack.h"
+#include "base/fields_private.h"
+#include "base/require_private.h"
+#include "base/unpack_private.h"
 #include "rpc/proto/master.pb-c.h"
 #include "session/cluster/cluster_spec_private.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/files/json_text.h"
-#include "rpc/address.h"
+#include "base/files/json_text_private.h"
+#include "rpc/address_private.h"
 #include "session/cluster/cluster_spec_private.h"
 
 #include <json-glib/json-glib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/budget.h"
+#include "base/budget_private.h"
 
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 
 #include "base/error.h"
 #include "tests/gtest_shim.h"

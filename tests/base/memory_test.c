@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/memory.h"
+#include "base/memory_private.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 
 #include "tests/gtest_shim.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/rope.h"
+#include "base/rope_private.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/safe_text.h"
+#include "base/safe_text_private.h"
 
 #include "tests/gtest_shim.h"
 

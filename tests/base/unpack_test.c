@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 
 #include <string.h>
 
 #include "base/error.h"
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "graph/proto/graph.pb-c.h"
 #include "graph/proto/meta_graph.pb-c.h"
 #include "tests/gtest_shim.h"

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "callbacks/backup_files_private.h"
 #include "checkpoint/store/forwarding_storage.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "tests/callbacks/backup_fixture.h"
 #include "tests/doubles/crash_storage.h"
 #include "tests/gtest_shim.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Damaged files: an error or the right values, never a crash, never other values. */
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
-#include "base/protowire.h"
-#include "checkpoint/format/leveldb_table.h"
-#include "checkpoint/state/state_text.h"
+#include "base/protowire_private.h"
+#include "checkpoint/format/leveldb_table_private.h"
+#include "checkpoint/state/state_text_private.h"
 #include "tests/checkpoint/bundle_fixture.h"
 
 #include <string.h>

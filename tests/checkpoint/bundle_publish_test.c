@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/bundle_publish.h"
+#include "checkpoint/format/bundle_publish_private.h"
 
 #include "base/error.h"
 #include "tests/checkpoint/bundle_fixture.h"

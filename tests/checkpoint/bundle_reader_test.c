@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/format/bundle_reader.h"
 
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
-#include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/bundle_index_private.h"
 #include "tests/checkpoint/bundle_fixture.h"
 
 #include <string.h>

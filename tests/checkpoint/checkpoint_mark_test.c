@@ -2,9 +2,9 @@
 #include "checkpoint/state/checkpoint_mark.h"
 
 #include "base/error.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "checkpoint/state/checkpoint_state.h"
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/directory_lock_private.h"
 #include "tests/checkpoint/bundle_fixture.h"
 
 #include <math.h>

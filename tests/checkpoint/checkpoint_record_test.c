@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
 #include "tests/checkpoint/bundle_fixture.h"
 #include "tests/doubles/heard.h"

@@ -2,7 +2,7 @@
 #include "checkpoint/state/checkpoint_state.h"
 
 #include "base/error.h"
-#include "checkpoint/state/state_text.h"
+#include "checkpoint/state/state_text_private.h"
 #include "tests/checkpoint/bundle_fixture.h"
 
 #include <fcntl.h>

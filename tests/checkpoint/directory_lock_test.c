@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/directory_lock_private.h"
 
 #include "base/error.h"
 #include "tests/checkpoint/bundle_fixture.h"

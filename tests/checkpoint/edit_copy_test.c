@@ -2,7 +2,7 @@
 /* Copies of checkpoints: what they take along, resume and refuse; and how each operation that makes
  * one of others ends early. tests/tensorflow/edit_test.py has TensorFlow read the results. */
 #include "base/error.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "tests/checkpoint/edit_fixture.h"
 #include "tests/doubles/memory_storage.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The same in an object store. */
 #include "base/error.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "graph/npy.h"
 #include "tests/checkpoint/edit_fixture.h"
 #include "tests/doubles/object_storage.h"

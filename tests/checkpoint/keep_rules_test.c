@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/state/keep_rules.h"
+#include "checkpoint/state/keep_rules_private.h"
 
 #include "base/error.h"
 #include "tests/gtest_shim.h"

@@ -2,7 +2,7 @@
 #include "checkpoint/format/object_graph.h"
 
 #include "base/error.h"
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "tests/checkpoint/bundle_fixture.h"
 
 #include <string.h>

@@ -2,9 +2,9 @@
 /* Writing, merging and publishing in an object store, where nothing is renamed: stopped at every
  * call, the old checkpoint is there or the new one, and of two writers one loses. */
 #include "base/error.h"
-#include "checkpoint/format/bundle_index.h"
-#include "checkpoint/format/bundle_place.h"
-#include "checkpoint/format/bundle_publish.h"
+#include "checkpoint/format/bundle_index_private.h"
+#include "checkpoint/format/bundle_place_private.h"
+#include "checkpoint/format/bundle_publish_private.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "tests/checkpoint/valued.h"
 #include "tests/doubles/object_storage.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writing, merging and publishing over a checkpoint of the same name, stopped at every call: every
  * state of the store that a power cut may then leave holds the old checkpoint or the new one. */
-#include "checkpoint/format/bundle_publish.h"
+#include "checkpoint/format/bundle_publish_private.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "tests/checkpoint/valued.h"

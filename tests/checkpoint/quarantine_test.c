@@ -2,8 +2,8 @@
 #include "checkpoint/state/quarantine.h"
 
 #include "base/error.h"
-#include "checkpoint/format/bundle_index.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/format/bundle_index_private.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "tests/checkpoint/bundle_fixture.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "cli/output/log_queue.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log_private.h"
 #include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 

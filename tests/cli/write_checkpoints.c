@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes checkpoints into a directory, for checkpoint_test.py, which knows the values. */
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "tests/checkpoint/written.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/readiness.h"
+#include "ready/readiness_private.h"
 #include "tests/doubles/fake_session_private.h"
 
 #define MUSTER_TYPE_FAKE_SESSION (muster_fake_session_get_type ())

@@ -2,8 +2,8 @@
 #include "tests/doubles/heard.h"
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/wait.h"
+#include "base/log_private.h"
+#include "base/wait_private.h"
 
 #define PATIENCE_US (30 * MUSTER_SECOND)
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/protowire.h"
-#include "graph/tensor_proto.h"
+#include "base/protowire_private.h"
+#include "graph/tensor_proto_private.h"
 #include "master/session.h"
 #include "tests/gtest_shim.h"
 

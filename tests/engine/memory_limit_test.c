@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process's limit of memory, as the engine keeps it.
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 #include "engine/resources/lookup_dense.h"
 #include "engine/resources/lookup_store.h"
 #include "engine/run/registry.h"

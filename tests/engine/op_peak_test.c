@@ -3,7 +3,7 @@
  * is run, in the cases that TensorFlow recorded, with inputs that were made large in several ways,
  * and with a limit below what they take. What is measured is what malloc () has given out: the
  * account can't see what it misses. */
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 #include "engine/run/registry.h"
 #include "engine/run/slots.h"
 #include "engine/session/local_master.h"
@@ -103,7 +103,7 @@ free (void *memory)
 /* --- large inputs --- */
 
 /* The bytes of a large input, what may be taken beside the inputs, and what may be missed: other
- * threads' small amounts (base/memory_account.h), errors, what malloc () rounds up. */
+ * threads' small amounts (base/memory_account_private.h), errors, what malloc () rounds up. */
 #define LARGE ((gsize)512 << 10)
 #define ROOM  ((gsize)192 << 10)
 #define SLACK ((gsize)96 << 10)

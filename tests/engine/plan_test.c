@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/memory_account.h"
-#include "base/unpack.h"
-#include "graph/graph_nodes.h"
+#include "base/memory_account_private.h"
+#include "base/unpack_private.h"
+#include "graph/graph_nodes_private.h"
 #include "tests/engine/fixture.h"
 
 /* x + two, and a negation of it. */

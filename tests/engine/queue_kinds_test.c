@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Shuffling and padding, and how a wait shows in a trace. */
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "tests/engine/queue_fixture.h"
 
 /* From TensorFlow 2.21: 1 to 8 in a RandomShuffleQueue with seed 1, seed2 2. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/engine/fixture.h"
 
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 
 /* tensorflow.ConfigProto */
 enum { DEVICE_FILTERS = 4, SOFT_PLACEMENT = 7, CLUSTER_DEF = 14, ISOLATE = 15 };

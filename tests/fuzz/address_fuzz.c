@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* An address, taken apart, put together and taken apart again. */
-#include "rpc/address.h"
+#include "rpc/address_private.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

@@ -2,12 +2,12 @@
 /* A checkpoint, index and data: verified and read whole, in parts and many at once. The input is a
  * message: field 1 an entry of the index (1 its key, 2 its value), field 2 a data file. The byte
  * before it says whether the checksums of the tensors are made right: then damage lies deeper. */
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
-#include "base/protowire.h"
-#include "checkpoint/format/bundle_index.h"
+#include "base/protowire_private.h"
+#include "checkpoint/format/bundle_index_private.h"
 #include "checkpoint/format/bundle_reader.h"
-#include "checkpoint/format/leveldb_table.h"
+#include "checkpoint/format/leveldb_table_private.h"
 #include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* PREFIX.index, with checksums that fit: what a program, or somebody, may have written on purpose.
  */
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
-#include "base/protowire.h"
-#include "checkpoint/format/bundle_index.h"
+#include "base/protowire_private.h"
+#include "checkpoint/format/bundle_index_private.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"

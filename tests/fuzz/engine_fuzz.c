@@ -4,7 +4,7 @@
  * by the same graph, which it refuses. */
 #include "base/clock.h"
 #include "engine/session/local_master.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"
 

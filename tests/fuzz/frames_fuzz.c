@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a guest sends, followed at once and in pieces: both are refused, or neither is. */
-#include "rpc/server/frames.h"
+#include "rpc/server/frames_private.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/fuzz.h"
 
-#include "base/protowire.h"
-#include "base/unpack.h"
-#include "graph/graph_nodes.h"
+#include "base/protowire_private.h"
+#include "base/unpack_private.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/meta_graph_io.h"
 
 #include <glib/gstdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A GraphDef as a server gets it: read, looked around in, extended by itself. */
-#include "base/unpack.h"
-#include "graph/graph_nodes.h"
+#include "base/unpack_private.h"
+#include "graph/graph_nodes_private.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

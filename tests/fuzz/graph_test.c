@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/ready_op.h"
-#include "graph/tensor_proto.h"
+#include "graph/tensor_proto_private.h"
 #include "tests/gtest_shim.h"
 
 #define SEED 20260101

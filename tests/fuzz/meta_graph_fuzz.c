@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A .meta file: read, and asked for all that it tells. */
-#include "base/protowire.h"
-#include "base/unpack.h"
-#include "graph/graph_nodes.h"
+#include "base/protowire_private.h"
+#include "base/unpack_private.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "tests/fuzz/fuzz.h"
 

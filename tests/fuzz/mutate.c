@@ -5,7 +5,7 @@
  * message are taken for one. */
 #include <string.h>
 
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MAX_DEPTH   12

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The fields of a message in pieces, each of which is as many bytes as the first byte says: as of
  * the same message in one. */
-#include "base/protowire.h"
-#include "rpc/messages/rpc_message.h"
+#include "base/protowire_private.h"
+#include "rpc/messages/rpc_message_private.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <grpc/byte_buffer.h>

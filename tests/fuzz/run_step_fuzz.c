@@ -2,7 +2,7 @@
 /* Requests and responses of RunStep and RunCallable, decoded, encoded and decoded again; the first
  * byte picks one of the four. */
 #include "base/error.h"
-#include "rpc/messages/run_step.h"
+#include "rpc/messages/run_step_private.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What an object store, a credentials service or a file of AWS's tools may hold. */
-#include "checkpoint/s3/credentials_private.h"
-#include "checkpoint/s3/ini.h"
-#include "checkpoint/s3/s3_uri.h"
-#include "checkpoint/s3/s3_xml.h"
+#include "checkpoint/s3/credential_services_private.h"
+#include "checkpoint/s3/ini_private.h"
+#include "checkpoint/s3/s3_uri_private.h"
+#include "checkpoint/s3/s3_xml_private.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

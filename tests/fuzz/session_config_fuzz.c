@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the engine reads of a session's ConfigProto, and the same bytes as a device's name. */
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "engine/session/session_config.h"
-#include "graph/device_name.h"
+#include "graph/device_name_private.h"
 #include "tests/fuzz/fuzz.h"
 
 const gsize muster_fuzz_n_picks = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A side file, read, written and read again. Its checksum is put right, so that what lies behind it
  * is met. */
-#include "base/crc32c.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "base/crc32c_private.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

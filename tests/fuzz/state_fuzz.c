@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The state file, as anybody may have left it: read, written and read again. */
-#include "checkpoint/state/state_text.h"
+#include "checkpoint/state/state_text_private.h"
 #include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* TensorProto, read as a copy and as a view, then used. */
-#include "graph/tensor_proto.h"
+#include "graph/tensor_proto_private.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What training reads of messages: a scaffold and its queue runners from a .meta file's
  * collections, and a traced run's timeline from its metadata; the first byte picks. */
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "saver/builder/saver_builder.h"
 #include "tests/fuzz/fuzz.h"
-#include "train/hooks/timeline.h"
-#include "train/monitored/queue_runner.h"
+#include "train/hooks/timeline_private.h"
+#include "train/monitored/queue_runner_private.h"
 #include "train/monitored/scaffold.h"
 
 #include <string.h>

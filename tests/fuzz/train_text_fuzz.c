@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The small files and texts that a training task reads: job.muster, a backup's metadata, TF_CONFIG
  * and NumPy arrays; the first byte picks. */
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
 #include "callbacks/backup_files_private.h"
 #include "cli/commands/train_role.h"

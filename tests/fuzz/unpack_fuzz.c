@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every message of the .proto files that come from the network, unpacked, packed and unpacked
  * again; the first byte picks the message. */
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "graph/proto/graph.pb-c.h"
 #include "graph/proto/meta_graph.pb-c.h"
 #include "graph/proto/meta_graph_text.pb-c.h"

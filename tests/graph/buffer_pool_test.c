@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 #include "graph/buffer_pool_private.h"
 
 #include <string.h>

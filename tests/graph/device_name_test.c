@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/device_name.h"
+#include "graph/device_name_private.h"
 
 #include "tests/gtest_shim.h"
 

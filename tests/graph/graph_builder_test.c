@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/graph_nodes.h"
-#include "graph/tensor_proto.h"
+#include "graph/graph_nodes_private.h"
+#include "graph/tensor_proto_private.h"
 #include "tests/gtest_shim.h"
 
 static const MusterNode *

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/graph_difference.h"
+#include "graph/graph_difference_private.h"
 
 #include "graph/graph_builder.h"
 #include "tests/gtest_shim.h"

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory_account.h"
-#include "base/protowire.h"
+#include "base/memory_account_private.h"
+#include "base/protowire_private.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "tests/gtest_shim.h"
 
 static MusterGraph *

@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_difference.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_difference_private.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "tests/gtest_shim.h"
 

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/protowire.h"
-#include "base/unpack.h"
+#include "base/protowire_private.h"
+#include "base/unpack_private.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/proto/meta_graph.pb-c.h"
 #include "tests/gtest_shim.h"
 

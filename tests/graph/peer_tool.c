@@ -10,7 +10,7 @@
 
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/ready_op.h"
-#include "graph/tensor_proto.h"
+#include "graph/tensor_proto_private.h"
 
 static void
 give_up_on (const GError *error)

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/ready_op.h"
 #include "tests/gtest_shim.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/tensor_proto.h"
+#include "graph/tensor_proto_private.h"
 
 #include <string.h>
 
-#include "base/budget.h"
+#include "base/budget_private.h"
 #include "base/error.h"
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "tests/gtest_shim.h"
 
 #define DIMS(...) ((const gint64[]){__VA_ARGS__})

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/budget.h"
+#include "base/budget_private.h"
 #include "base/error.h"
 #include "graph/tensor_private.h"
 #include "tests/gtest_shim.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "master/remote/remote_master.h"
 #include "rpc/proto/muster.pb-c.h"
-#include "rpc/server/rpc_server.h"
+#include "rpc/server/rpc_server_private.h"
 #include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "master/announcement.h"
 #include "master/goodput_message_private.h"
 #include "master/save_status_message_private.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/master/tiny_master.h"
 
-#include "base/unpack.h"
-#include "rpc/messages/run_step.h"
+#include "base/unpack_private.h"
+#include "rpc/messages/run_step_private.h"
 #include "rpc/proto/master.pb-c.h"
 #include "rpc/proto/muster.pb-c.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "master/remote/remote_master.h"
-#include "rpc/server/rpc_server.h"
+#include "rpc/server/rpc_server_private.h"
 #include "tests/master/tiny_registry.h"
 
 G_BEGIN_DECLS

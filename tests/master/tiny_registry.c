@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/master/tiny_registry.h"
 
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "master/announcement.h"
 #include "rpc/proto/muster.pb-c.h"
 

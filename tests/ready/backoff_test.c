@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/retries.h"
+#include "ready/retries_private.h"
 
 #include "tests/gtest_shim.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/chief_gate.h"
+#include "ready/chief_gate_private.h"
 #include "tests/gtest_shim.h"
 
 static MusterAnnouncement *

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/chief_registry.h"
+#include "ready/chief_registry_private.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ready/hub.h"
+#include "ready/hub_private.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"
 

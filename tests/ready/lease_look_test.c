@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/lease_look.h"
+#include "ready/lease_look_private.h"
 #include "tests/gtest_shim.h"
 
 #define LEASE (10 * MUSTER_SECOND)

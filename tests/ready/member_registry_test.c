@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/member_registry.h"
-#include "ready/model_log.h"
+#include "ready/member_registry_private.h"
+#include "ready/model_log_private.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/doubles/heard.h"
 #include "tests/gtest_shim.h"

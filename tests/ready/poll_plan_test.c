@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/poll_plan.h"
+#include "ready/poll_plan_private.h"
 
 #include "tests/gtest_shim.h"
 

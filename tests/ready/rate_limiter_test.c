@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/rate_limiter.h"
+#include "ready/rate_limiter_private.h"
 
 #include "tests/gtest_shim.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph_builder.h"
-#include "ready/readiness.h"
+#include "ready/readiness_private.h"
 #include "tests/doubles/fake_master.h"
 #include "tests/gtest_shim.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/situation.h"
+#include "ready/situation_private.h"
 
 #include "ready/backoff.h"
 #include "tests/doubles/fake_clock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/waiter.h"
+#include "ready/waiter_private.h"
 #include "tests/doubles/fake_master.h"
 #include "tests/gtest_shim.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/address.h"
+#include "rpc/address_private.h"
 #include "tests/gtest_shim.h"
 
 static void

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
-#include "rpc/address.h"
+#include "rpc/address_private.h"
 #include "rpc/client/diagnose.h"
-#include "rpc/server/rpc_server.h"
+#include "rpc/server/rpc_server_private.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>

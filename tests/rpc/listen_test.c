@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/blocking.h"
-#include "rpc/listen.h"
+#include "base/blocking_private.h"
+#include "rpc/listen_private.h"
 #include "tests/gtest_shim.h"
 #include "tests/rpc/echo.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/server/open_files.h"
+#include "rpc/server/open_files_private.h"
 #include "tests/gtest_shim.h"
 
 #include <fcntl.h>

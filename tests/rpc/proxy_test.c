@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/server/proxy.h"
+#include "rpc/server/proxy_private.h"
 
-#include "rpc/client/rpc_client_private.h"
-#include "rpc/server/rpc_server_private.h"
+#include "rpc/client/rpc_call_private.h"
+#include "rpc/server/rpc_server_state_private.h"
 #include "tests/gtest_shim.h"
 #include "tests/rpc/echo.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/rpc/relay.h"
 
-#include "base/wait.h"
+#include "base/wait_private.h"
 #include "tests/deadline.h"
 
 #include <gio/gio.h>

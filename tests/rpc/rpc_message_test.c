@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/messages/rpc_message.h"
+#include "rpc/messages/rpc_message_private.h"
 
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "graph/buffer_pool_private.h"
 #include "tests/gtest_shim.h"
 

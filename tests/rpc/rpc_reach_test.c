@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rpc/address.h"
-#include "rpc/client/reach_probe.h"
-#include "rpc/client/rpc_client_private.h"
+#include "rpc/address_private.h"
+#include "rpc/client/reach_probe_private.h"
+#include "rpc/client/rpc_call_private.h"
 #include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 #include "tests/rpc/echo.h"

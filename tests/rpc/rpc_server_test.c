@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/blocking.h"
+#include "base/blocking_private.h"
 #include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 #include "tests/rpc/echo.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/protowire.h"
-#include "rpc/messages/run_step.h"
+#include "base/protowire_private.h"
+#include "rpc/messages/run_step_private.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>

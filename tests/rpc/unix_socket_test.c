@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Unix sockets: who may listen where, and who may connect. */
 #include "rpc/client/diagnose.h"
-#include "rpc/client/rpc_client.h"
-#include "rpc/server/rpc_server.h"
+#include "rpc/client/rpc_client_private.h"
+#include "rpc/server/rpc_server_private.h"
 #include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "graph/proto/meta_graph.pb-c.h"
 #include "saver/builder/saver_builder.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "checkpoint/format/object_graph.h"
-#include "saver/compatibility.h"
+#include "saver/compatibility_private.h"
 #include "tests/saver/restore_fixture.h"
 
 /* What a checkpoint has and what the graph wants: names, shapes, types, slices, objects. */

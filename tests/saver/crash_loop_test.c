@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "tests/saver/restore_fixture.h"
 
 /* What processes that died at once tell of the checkpoint that they began from. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "saver/saver.h"
 #include "tests/doubles/small_model.h"

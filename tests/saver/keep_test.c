@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/directory_lock_private.h"
 #include "checkpoint/store/forwarding_storage.h"
 #include "saver/async/checkpoint_manager.h"
 #include "saver/builder/saver_builder.h"

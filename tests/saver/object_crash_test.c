@@ -3,7 +3,7 @@
  * with that call done or not: a new process restores the old model or the new one, and its next
  * save works and leaves nothing but checkpoints. Of two chiefs the older one loses. */
 #include "base/error.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "tests/doubles/object_storage.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/format/bundle_reader.h"
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/directory_lock_private.h"
 #include "tests/saver/directory_fixture.h"
 
 #include <sys/wait.h>

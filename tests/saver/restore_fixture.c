@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/saver/restore_fixture.h"
 
-#include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/bundle_index_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "engine/session/local_master.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/bundle_index_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "tests/saver/restore_fixture.h"
 

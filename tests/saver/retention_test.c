@@ -3,8 +3,8 @@
 
 #include <glib/gstdio.h>
 
-#include "base/crc32c.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "base/crc32c_private.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph_edit.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/meta_graph/meta_graph.h"
-#include "saver/async/snapshot.h"
+#include "saver/async/snapshot_private.h"
 
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "saver/builder/saver_builder.h"
 #include "tests/gtest_shim.h"
 

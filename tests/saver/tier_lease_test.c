@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Copies between tiers, and the chief's lease. */
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/directory_lock_private.h"
 #include "saver/tiered.h"
 
 #include "tests/doubles/gate_storage.h"

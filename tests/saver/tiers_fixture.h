@@ -2,7 +2,7 @@
 #pragma once
 
 #include "checkpoint/format/bundle_reader.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "engine/session/local_master.h"
 #include "saver/restore.h"

@@ -4,7 +4,7 @@
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
 
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "rpc/proto/muster.pb-c.h"
 
 /* A server whose leases don't run out while a test lasts. */

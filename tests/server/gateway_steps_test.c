@@ -2,9 +2,9 @@
 /* Steps that feed a position, behind a gateway. */
 #include "tests/server/lasting_step.h"
 
-#include "base/protowire.h"
-#include "rpc/server/proxy.h"
-#include "rpc/server/rpc_server.h"
+#include "base/protowire_private.h"
+#include "rpc/server/proxy_private.h"
+#include "rpc/server/rpc_server_private.h"
 
 /* A master that answers a step when the test does, and notes what comes. */
 typedef struct {

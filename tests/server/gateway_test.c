@@ -3,7 +3,7 @@
 
 #include "ready/backoff.h"
 #include "rpc/proto/master.pb-c.h"
-#include "rpc/server/rpc_server.h"
+#include "rpc/server/rpc_server_private.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"

@@ -2,7 +2,7 @@
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
 
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "engine/session/local_master.h"
 #include "master/lease.h"
 #include "rpc/proto/health.pb-c.h"

@@ -2,12 +2,12 @@
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
 
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 #include "engine/run/registry.h"
 #include "engine/session/local_master.h"
 #include "graph/buffer_pool_private.h"
 #include "graph/graph_builder.h"
-#include "rpc/messages/run_step.h"
+#include "rpc/messages/run_step_private.h"
 #include "tests/doubles/heard.h"
 
 static Served

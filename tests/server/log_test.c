@@ -3,7 +3,7 @@
 #include "tests/doubles/heard.h"
 #include "tests/server/served.h"
 
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 
 #include <string.h>
 

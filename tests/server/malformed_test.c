@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/server/served.h"
 
-#include "base/protowire.h"
-#include "base/unpack.h"
-#include "rpc/messages/run_step.h"
+#include "base/protowire_private.h"
+#include "base/unpack_private.h"
+#include "rpc/messages/run_step_private.h"
 #include "rpc/proto/master.pb-c.h"
 #include "rpc/proto/muster.pb-c.h"
 

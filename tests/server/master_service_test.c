@@ -3,10 +3,10 @@
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
 
-#include "base/protowire.h"
-#include "base/unpack.h"
+#include "base/protowire_private.h"
+#include "base/unpack_private.h"
 #include "graph/graph_builder.h"
-#include "rpc/messages/run_step.h"
+#include "rpc/messages/run_step_private.h"
 #include "rpc/proto/master.pb-c.h"
 
 static float

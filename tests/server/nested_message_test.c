@@ -2,7 +2,7 @@
 #include "server/core/nested_message_private.h"
 
 #include "base/error.h"
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/ready_op.h"
-#include "rpc/messages/run_step.h"
+#include "rpc/messages/run_step_private.h"
 #include "rpc/proto/master.pb-c.h"
 
 Served

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "master/lease.h"
 #include "master/remote/remote_master.h"
-#include "rpc/client/rpc_client.h"
+#include "rpc/client/rpc_client_private.h"
 #include "rpc/proto/muster.pb-c.h"
 #include "server/server.h"
 #include "tests/deadline.h"

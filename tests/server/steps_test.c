@@ -2,8 +2,8 @@
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
 
-#include "base/protowire.h"
-#include "base/unpack.h"
+#include "base/protowire_private.h"
+#include "base/unpack_private.h"
 #include "graph/graph_builder.h"
 #include "rpc/proto/master.pb-c.h"
 

@@ -3,7 +3,7 @@
  * tests/tensorflow/cluster_config_test.py. */
 #include "session/cluster/cluster_spec.h"
 
-#include "base/unpack.h"
+#include "base/unpack_private.h"
 #include "rpc/proto/master.pb-c.h"
 #include "tests/gtest_shim.h"
 

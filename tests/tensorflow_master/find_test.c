@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/remote/target.h"
-#include "tensorflow/find.h"
+#include "tensorflow/find_private.h"
 #include "tensorflow/tensorflow_master.h"
 #include "tests/gtest_shim.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* TensorFlow's child process, as other users of the machine meet it. */
-#include "tensorflow/runtime.h"
+#include "tensorflow/runtime_private.h"
 #include "tests/gtest_shim.h"
 
 #include <arpa/inet.h>

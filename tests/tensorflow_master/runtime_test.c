@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensorflow/runtime.h"
+#include "tensorflow/runtime_private.h"
 #include "tests/deadline.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"

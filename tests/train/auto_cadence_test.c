@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
-#include "train/goodput/save_interval.h"
+#include "train/goodput/save_interval_private.h"
 #include "train/hooks/auto_cadence_private.h"
 
 typedef struct {

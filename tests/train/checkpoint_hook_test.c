@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hooks that write files, on the engine. */
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"

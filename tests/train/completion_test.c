@@ -3,14 +3,14 @@
 #include "train/completion/completion.h"
 
 #include "base/error.h"
-#include "graph/after_restore.h"
+#include "graph/after_restore_private.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "saver/builder/saver_builder.h"
 #include "tests/gtest_shim.h"
-#include "train/completion/sync_replicas.h"
-#include "train/completion/train_ops.h"
+#include "train/completion/sync_replicas_private.h"
+#include "train/completion/train_ops_private.h"
 
 #include <string.h>
 

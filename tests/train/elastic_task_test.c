@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One task of an elastic job: what it makes of the rosters and the answers that it gets. */
-#include "train/elastic/elastic_private.h"
+#include "train/elastic/elastic_state_private.h"
 
 #include "engine/session/local_master.h"
 #include "master/remote/target.h"

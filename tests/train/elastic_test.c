@@ -2,7 +2,7 @@
 /* Elastic jobs in one process: each task is a thread with a connection of its own. */
 #include "train/train.h"
 
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "engine/session/local_master.h"
 #include "master/remote/target.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/train/events.h"
 
-#include "base/crc32c.h"
-#include "base/protowire.h"
+#include "base/crc32c_private.h"
+#include "base/protowire_private.h"
 
 /* The field of that number in a message; empty where there is none. */
 static MusterProtoField

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Batches that are dealt, step by step, in bare sessions. */
 #include "engine/session/local_master.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/position_fixture.h"

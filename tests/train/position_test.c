@@ -4,7 +4,7 @@
 
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/doubles/fake_master.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Queue runners on the fake master; tests/tensorflow/train_test.py has them on real queues. */
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "tests/doubles/fake_master.h"
 #include "tests/gtest_shim.h"
-#include "train/monitored/queue_runner.h"
+#include "train/monitored/queue_runner_private.h"
 
 /* tensorflow.QueueRunnerDef */
 enum { QUEUE = 1, ENQUEUE = 2, CLOSE = 3, CANCEL = 4, CLOSED_BY = 5 };

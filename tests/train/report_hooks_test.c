@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hooks that tell how training goes. */
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "tests/doubles/heard.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/events.h"
 #include "tests/train/monitored_fixture.h"
 #include "train/hooks/hooks.h"
-#include "train/hooks/timeline.h"
+#include "train/hooks/timeline_private.h"
 
 #define SET_UP(f)                                                                                  \
   g_auto (Monitored) f = monitored_set_up ();                                                      \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/gtest_shim.h"
-#include "train/goodput/save_interval.h"
+#include "train/goodput/save_interval_private.h"
 
 #include <math.h>
 

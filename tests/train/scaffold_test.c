@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "tests/gtest_shim.h"
 #include "train/monitored/scaffold.h"

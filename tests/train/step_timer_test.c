@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"
-#include "train/hooks/step_timer.h"
+#include "train/hooks/step_timer_private.h"
 
 /* MON.62 */
 MUSTER_TEST (StepTimer, wants_exactly_one_of_seconds_and_steps)

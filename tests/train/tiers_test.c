@@ -2,7 +2,7 @@
 /* A job that saves in two tiers. */
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
-#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/directory_lock_private.h"
 #include "engine/session/local_master.h"
 #include "saver/tiered.h"
 #include "tests/doubles/faulty_storage.h"

@@ -2,7 +2,7 @@
 #include "train/train.h"
 
 #include "base/error.h"
-#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_record_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "engine/session/local_master.h"
 #include "graph/meta_graph/meta_graph_io.h"

@@ -2,16 +2,16 @@
 #include "train/completion/completion.h"
 
 #include "base/error.h"
-#include "base/require.h"
+#include "base/require_private.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
-#include "graph/graph_walk.h"
+#include "graph/graph_nodes_private.h"
+#include "graph/graph_walk_private.h"
 #include "graph/meta_graph/meta_graph_edit.h"
-#include "saver/builder/saver_complete.h"
-#include "train/completion/global_step.h"
-#include "train/completion/local_init.h"
-#include "train/completion/sync_replicas.h"
-#include "train/completion/train_ops.h"
+#include "saver/builder/saver_complete_private.h"
+#include "train/completion/global_step_private.h"
+#include "train/completion/local_init_private.h"
+#include "train/completion/sync_replicas_private.h"
+#include "train/completion/train_ops_private.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/completion/global_step.h"
+#include "train/completion/global_step_private.h"
 
 #include <string.h>
 

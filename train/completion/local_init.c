@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/completion/local_init.h"
+#include "train/completion/local_init_private.h"
 
 #include "base/error.h"
-#include "graph/after_restore.h"
-#include "graph/feed_option.h"
+#include "graph/after_restore_private.h"
+#include "graph/feed_option_private.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
-#include "graph/graph_walk.h"
+#include "graph/graph_nodes_private.h"
+#include "graph/graph_walk_private.h"
 #include "graph/meta_graph/meta_graph_edit.h"
-#include "train/completion/train_ops.h"
+#include "train/completion/train_ops_private.h"
 
 /* The collection that a scaffold makes its local init op of (train/monitored/scaffold.h). */
 static const char *

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/completion/queue_runner_def.h"
+#include "train/completion/queue_runner_def_private.h"
 
 #include "base/error.h"
-#include "base/protowire.h"
-#include "base/require.h"
+#include "base/protowire_private.h"
+#include "base/require_private.h"
 
 #include <string.h>
 

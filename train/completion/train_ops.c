@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/completion/train_ops.h"
+#include "train/completion/train_ops_private.h"
 
 #include "base/error.h"
-#include "graph/graph_nodes.h"
-#include "graph/graph_walk.h"
-#include "train/completion/global_step.h"
-#include "train/completion/queue_runner_def.h"
-#include "train/completion/sync_replicas.h"
+#include "graph/graph_nodes_private.h"
+#include "graph/graph_walk_private.h"
+#include "train/completion/global_step_private.h"
+#include "train/completion/queue_runner_def_private.h"
+#include "train/completion/sync_replicas_private.h"
 
 guint8 *
 muster_train_ops_needed (MusterGraph *graph, const GPtrArray *ops)

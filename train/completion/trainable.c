@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/completion/trainable.h"
+#include "train/completion/trainable_private.h"
 
 #include "base/error.h"
-#include "graph/feed_option.h"
-#include "graph/graph_nodes.h"
-#include "train/completion/global_step.h"
-#include "train/completion/local_init.h"
-#include "train/completion/queue_runner_def.h"
-#include "train/completion/sync_replicas.h"
-#include "train/completion/train_ops.h"
+#include "graph/feed_option_private.h"
+#include "graph/graph_nodes_private.h"
+#include "train/completion/global_step_private.h"
+#include "train/completion/local_init_private.h"
+#include "train/completion/queue_runner_def_private.h"
+#include "train/completion/sync_replicas_private.h"
+#include "train/completion/train_ops_private.h"
 
 #include <string.h>
 

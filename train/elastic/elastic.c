@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/elastic/elastic_private.h"
+#include "train/elastic/elastic_state_private.h"
 
 #include "base/error.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/elastic/elastic_private.h"
+#include "train/elastic/elastic_state_private.h"
 
 #include "base/error.h"
-#include "ready/situation.h"
+#include "ready/situation_private.h"
 
 /* A task for which there is no slot asks again after this. */
 #define ASK_AGAIN_US MUSTER_SECOND

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The pause of a task between two steps, while the job has fewer tasks than it needs. */
-#include "train/elastic/elastic_private.h"
+#include "train/elastic/elastic_state_private.h"
 
 #include "base/error.h"
-#include "ready/member.h"
+#include "ready/member_private.h"
 
 /* A pause ends for a run without a step at least that often: a save may be due, or the session
  * lost. */

@@ -1,113 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "train/elastic/elastic.h"
+#include "master/membership.h"
+#include "session/manager.h"
+#include "train/monitored/coordinator.h"
+#include "train/position/position.h"
 
 G_BEGIN_DECLS
 
-struct _MusterElastic {
-  MusterElasticOptions options;
-  MusterPositionSlots *slots;   /* (owned) */
-  MusterMembership *membership; /* (owned) (nullable) NULL: it isn't a member */
-  MusterMembership *lent;       /* (owned) (nullable) in the slot that it has taken over */
-  MusterElasticRole role;
-  guint n_rounds;
-  guint n_refusals; /* of its claims, in a row */
-  gint64 n_batches;
-  gboolean has_answered; /* the master answered the last request to join */
-  char *said;            /* (owned) (nullable) the last message to options.waiting since a round */
-  gint64 paused_us;      /* when the pause for more tasks began; 0: it isn't paused */
-  GError *gave_up;       /* (owned) (nullable) of a pause that timed out */
-  GCancellable *cancellable; /* (owned) (nullable) of the round */
-  GCancellable *callers;     /* (owned) (nullable) the caller's, which cancels the round's */
-  gulong callers_id;
+/* A task's part in a job whose tasks are equal: its membership at the master, and the role that it
+ * has. A task trains in rounds (train/train_elastic.c): in each it is the chief or a worker, and a
+ * round ends when the role changes. When the model has no chief, the member in the lowest slot
+ * claims it at once; each further one waits a little longer, since those before it may be silent.
+ * The first claim of the model wins; the others are refused.
+ *
+ * next, goes_on and the slots' functions are for the thread that trains. */
+typedef struct _MusterElastic MusterElastic;
 
-  GMutex lock;            /* guards what follows */
-  MusterRoster *roster;   /* (owned) (nullable) the latest */
-  gboolean is_lost;       /* the membership was lost */
-  gint64 no_chief_us;     /* since when the model has no chief; 0: it has one */
-  gint64 not_before_us;   /* the earliest time of this task's next claim */
-  gboolean is_leaderless; /* this task trains without a chief, and can't be it now */
-  gboolean is_in_round;
-  gboolean is_changing;           /* the round ends: another role, or a lost membership */
-  MusterCoordinator *coordinator; /* (owned) (nullable) the round's, while it has a session */
-};
+/* Strings and objects are borrowed for its life. */
+typedef struct {
+  MusterMaster *master;
+  const char *model;
+  const char *task; /* (nullable) for messages */
+  guint n_slots;
+  guint min_tasks;   /* no task starts before there are this many, or trains with fewer; 0: 1 */
+  guint max_tasks;   /* a task waits while there are this many others; 0: n_slots */
+  gint64 timeout_us; /* how long a task that has started waits for others */
+  MusterSessionProgress waiting; /* (nullable) */
+  gpointer waiting_data;
+  /* (nullable) FALSE with an error if this task can't be the chief now: until then it trains
+   * without a chief */
+  gboolean (*may_lead) (gpointer user_data, GError **error);
+  gpointer user_data;
+} MusterElasticOptions;
 
-static inline gint64
-muster_elastic_now_us (void)
-{
-  return muster_clock_now_us (muster_system_clock ());
-}
+typedef enum {
+  MUSTER_ELASTIC_CHIEF,
+  MUSTER_ELASTIC_WORKER,
+  MUSTER_ELASTIC_OVER, /* the job ended after this task had taken part */
+} MusterElasticRole;
 
-static inline gint64
-muster_elastic_in_us (gint64 timeout_us)
-{
-  return muster_deadline_after (muster_elastic_now_us (), timeout_us);
-}
+MusterElastic *muster_elastic_new (const MusterElasticOptions *options);
+/* Leaves the job. */
+void muster_elastic_free (MusterElastic *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterElastic, muster_elastic_free)
 
-/* --- the membership (elastic_member.c) --- */
+/* Joins if it isn't a member, waits for enough tasks and for a role, and begins a round.
+ * DEADLINE_EXCEEDED after timeout_us; the message has what it waited for. */
+gboolean muster_elastic_next (MusterElastic *self, gint64 timeout_us, GCancellable *cancellable,
+                              MusterElasticRole *role, GError **error);
 
-/* This task's request for any slot. */
-MusterJoin muster_elastic_any_slot (const MusterElastic *self);
+/* After a failure of next: why, as of a session that isn't ready; NULL if the master didn't answer.
+ * (transfer full) (nullable) (element-type MusterReason) */
+GPtrArray *muster_elastic_reasons (MusterElastic *self);
 
-/* Joins if it isn't a member. Retries while no slot is free, the job has max_tasks tasks, or the
- * master is unavailable. */
-gboolean muster_elastic_ensure_member (MusterElastic *self, gint64 deadline_us,
-                                       GCancellable *cancellable, GError **error);
+/* In a round: this task's slot, the other tasks' slots, and the cancellable that ends a wait for
+ * the model when the role changes or the caller's cancellable is cancelled. Borrowed. */
+guint muster_elastic_slot (MusterElastic *self);
+MusterPositionSlots *muster_elastic_slots (MusterElastic *self);
+GCancellable *muster_elastic_cancellable (MusterElastic *self);
+/* TRUE if the model had a chief before this round, at this server. */
+gboolean muster_elastic_is_takeover (MusterElastic *self);
+/* TRUE if this task had another round before. */
+gboolean muster_elastic_has_worked (MusterElastic *self);
+/* The timeout of this round's wait for the model: timeout_us (0: no limit) or less. */
+gint64 muster_elastic_timeout (MusterElastic *self, gint64 timeout_us);
 
-/* Leaves, and clears *membership (nullable). If the call fails, the server removes the member when
- * its stream breaks or its lease ends. */
-void muster_elastic_leave (MusterMembership **membership);
+/* For the hook of a round (elastic_hook.h). */
 
-/* Returns the latest roster (transfer full). */
-MusterRoster *muster_elastic_copy_roster (MusterElastic *self);
+/* The round has a session (its coordinator), or is creating one (NULL). */
+void muster_elastic_set_session (MusterElastic *self, MusterCoordinator *coordinator);
+/* Before a step: FALSE with CANCELLED if the slot isn't this task's any more. */
+gboolean muster_elastic_check (MusterElastic *self, GError **error);
+/* After a step: FALSE if the round ends here. */
+gboolean muster_elastic_may_step (MusterElastic *self, gboolean has_trained);
 
-/* Reports to options.waiting what this task waits for. Skips a message that is equal to the last
- * one, unless a round began since. */
-void muster_elastic_say_waiting (MusterElastic *self, const char *message);
-
-/* FALSE with DEADLINE_EXCEEDED and the last message to options.waiting. */
-gboolean muster_elastic_time_out (const MusterElastic *self, GError **error);
-
-/* --- the slots (elastic_slots.c) --- */
-
-/* elastic must outlive the object's use. */
-MusterPositionSlots *muster_elastic_slots_new (MusterElastic *elastic);
-
-/* --- the role (elastic_role.c) --- */
-
-/* How many members are in lower slots. With the lock held. */
-guint muster_elastic_rank (const MusterElastic *self);
-
-/* TRUE if the round should end: the membership was lost, or this task is a worker without a chief
- * and it is time for its claim. If it still waits for the model, the round ends before that: no
- * chief prepares the model. With the lock held. */
-gboolean muster_elastic_should_change (const MusterElastic *self);
-
-/* Calls options.may_lead again if it failed before and it is time for this task's claim. The round
- * continues while it fails. */
-void muster_elastic_try_again (MusterElastic *self);
-
-/* This task's claim was refused, or another task replaced it as the chief. Logs that, and delays
- * the next claim. */
-void muster_elastic_note_fenced (MusterElastic *self, const GError *failure);
-
-/* --- the pause (elastic_pause.c) --- */
-
-/* How many tasks the job needs. */
-guint muster_elastic_n_needed (const MusterElastic *self, const MusterRoster *roster);
-/* TRUE if the job isn't over and has fewer tasks than it needs. */
-gboolean muster_elastic_has_few (const MusterElastic *self, const MusterRoster *roster);
-/* "waiting for tasks: 1 of at least 3" (transfer full) */
-char *muster_elastic_few_text (const MusterElastic *self, const MusterRoster *roster);
-
-/* --- the round (elastic.c) --- */
-
-void muster_elastic_begin_round (MusterElastic *self, MusterElasticRole role,
-                                 GCancellable *cancellable);
-
-/* Ends the round if it should end: after the present step, or by cancelling the wait for the model.
+/* Between two steps: "waiting for tasks: 1 of at least 3" if the next one has to wait, since the
+ * job has fewer tasks than it needs; else NULL. A job has as many as the server says, and needs as
+ * many as the task that asks for the most. The roster's version goes to *version. (transfer full)
  */
-void muster_elastic_end_round_if_due (MusterElastic *self);
+char *muster_elastic_why_paused (MusterElastic *self, guint64 *version);
+/* Then: waits until the roster is later than that version, the session is to stop (coordinator), or
+ * a run without a step is due. After timeout_us in a row the training ends. */
+void muster_elastic_pause (MusterElastic *self, guint64 version, MusterCoordinator *coordinator);
+/* After a round that ended without a failure: FALSE with DEADLINE_EXCEEDED if that was the reason.
+ */
+gboolean muster_elastic_check_pause (MusterElastic *self, GError **error);
+
+/* After a round: TRUE if it ended because the role has changed or the membership was lost: another
+ * round follows. is_fenced: it was refused as chief, or lost that role, with failure (nullable).
+ * FALSE: the round's result is the training's. */
+gboolean muster_elastic_goes_on (MusterElastic *self, gboolean is_fenced, const GError *failure);
 
 G_END_DECLS

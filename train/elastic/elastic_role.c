@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/elastic/elastic_private.h"
+#include "train/elastic/elastic_state_private.h"
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/log_private.h"
 
 /* A member waits so much longer than the one in the next lower slot before it claims the model: a
  * process that is stopped keeps its slot for a lease. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The slots of an elastic job, as the server knows them, for the hook of positions. */
-#include "train/elastic/elastic_private.h"
+#include "train/elastic/elastic_state_private.h"
 
 #define MUSTER_TYPE_ELASTIC_SLOTS (muster_elastic_slots_get_type ())
 G_DECLARE_FINAL_TYPE (MusterElasticSlots, muster_elastic_slots, MUSTER, ELASTIC_SLOTS, GObject)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/goodput/save_interval.h"
+#include "train/goodput/save_interval_private.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/hooks/auto_cadence_private.h"
 
-#include "base/log.h"
-#include "train/goodput/save_interval.h"
+#include "base/log_private.h"
+#include "train/goodput/save_interval_private.h"
 
 #define DEFAULT_SHARE 0.01
 /* A choice is reported if it is that many times longer or shorter than the last one reported. */

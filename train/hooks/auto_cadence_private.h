@@ -3,11 +3,12 @@
 
 #include "saver/saver.h"
 #include "train/goodput/goodput_meter.h"
-#include "train/hooks/step_timer.h"
+#include "train/hooks/step_timer_private.h"
 
 G_BEGIN_DECLS
 
-/* The checkpoint hook's interval, if it chooses that itself (train/goodput/save_interval.h). */
+/* The checkpoint hook's interval, if it chooses that itself
+ * (train/goodput/save_interval_private.h). */
 
 typedef struct {
   double share;       /* of the time for saves; 0: the interval is fixed */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/hooks/background_save_private.h"
 
-#include "base/cancel_link.h"
+#include "base/cancel_link_private.h"
 #include "base/error.h"
-#include "base/log.h"
-#include "saver/async/snapshot.h"
+#include "base/log_private.h"
+#include "saver/async/snapshot_private.h"
 
 /* How long a save may still take, at most, after its session was lost or the run has failed. */
 #define ABANDON_US (5 * MUSTER_SECOND)

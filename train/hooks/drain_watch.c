@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/hooks/drain_watch_private.h"
 
-#include "base/cancel_link.h"
+#include "base/cancel_link_private.h"
 #include "base/error.h"
 #include "session/manager.h"
 #include "train/monitored/run_context_private.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/hooks/event_writer.h"
 
-#include "base/crc32c.h"
+#include "base/crc32c_private.h"
 #include "base/error.h"
-#include "base/files/local_path.h"
-#include "base/log.h"
-#include "base/protowire.h"
-#include "base/require.h"
+#include "base/files/local_path_private.h"
+#include "base/log_private.h"
+#include "base/protowire_private.h"
+#include "base/require_private.h"
 #include "checkpoint/store/storage.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/log.h"
+#include "base/log_private.h"
 #include "checkpoint/stores/default_storage.h"
 #include "graph/meta_graph/meta_graph_io.h"
 #include "train/hooks/hooks_private.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hook that saves checkpoints. */
-#include "base/cancel_link.h"
+#include "base/cancel_link_private.h"
 #include "base/error.h"
-#include "base/log.h"
-#include "checkpoint/store/storage_failure.h"
+#include "base/log_private.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/stores/default_storage.h"
 #include "ready/backoff.h"
 #include "session/manager.h"

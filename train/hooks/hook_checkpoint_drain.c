@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the hook that saves checkpoints does before its master stops. */
 #include "base/error.h"
-#include "base/log.h"
+#include "base/log_private.h"
 #include "train/hooks/hook_checkpoint_private.h"
 #include "train/preemption/preemption_private.h"
 

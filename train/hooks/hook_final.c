@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Hooks that act at the end. */
-#include "base/log.h"
-#include "master/step_check.h"
+#include "base/log_private.h"
+#include "master/step_check_private.h"
 #include "train/hooks/hooks_private.h"
 
 #define MUSTER_TYPE_FINAL_OPS_HOOK (muster_final_ops_hook_get_type ())

@@ -2,7 +2,7 @@
 #include "train/hooks/hook_metric_private.h"
 
 #include "base/error.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 
 void
 muster_hook_metric_find (MusterHookMetric *self, MusterSaver *saver, MusterScaffold *scaffold)

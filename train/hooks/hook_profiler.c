@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/log.h"
-#include "base/require.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
 #include "checkpoint/store/storage.h"
 #include "train/hooks/hooks_private.h"
-#include "train/hooks/timeline.h"
+#include "train/hooks/timeline_private.h"
 
 /* RunOptions with trace_level FULL_TRACE */
 static const guint8 full_trace[] = {1 << 3, 3};

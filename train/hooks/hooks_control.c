@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Hooks that stop training, delay it and feed it. */
-#include "base/log.h"
-#include "graph/graph_nodes.h"
+#include "base/log_private.h"
+#include "graph/graph_nodes_private.h"
 #include "train/hooks/hooks_private.h"
 
 #include <math.h>

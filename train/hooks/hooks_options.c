@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "base/fields.h"
+#include "base/fields_private.h"
 #include "train/hooks/hooks.h"
 
 /* What other languages need in place of structs and arrays. */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "train/hooks/hooks.h"
-#include "train/hooks/step_timer.h"
+#include "train/hooks/step_timer_private.h"
 
 G_BEGIN_DECLS
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Hooks that report training: to the log, to TensorBoard and as traces. */
-#include "base/log.h"
+#include "base/log_private.h"
 #include "graph/tensor.h"
 #include "train/hooks/hooks_private.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/hooks/saved_goodput_private.h"
 
-#include "base/log.h"
+#include "base/log_private.h"
 
 /* A directory that hangs doesn't hold the end up for longer. */
 #define WRITE_US (2 * MUSTER_SECOND)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/hooks/step_timer.h"
+#include "train/hooks/step_timer_private.h"
 
-#include "base/require.h"
+#include "base/require_private.h"
 
 gboolean
 muster_step_timer_init (MusterStepTimer *self, gint64 every_us, gint64 every_steps,

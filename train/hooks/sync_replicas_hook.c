@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/hooks/sync_replicas_hook.h"
+#include "train/hooks/sync_replicas_hook_private.h"
 
 #include "base/error.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "session/manager.h"
-#include "train/completion/sync_replicas.h"
-#include "train/monitored/queue_runner.h"
+#include "train/completion/sync_replicas_private.h"
+#include "train/monitored/queue_runner_private.h"
 #include "train/monitored/run_context.h"
 
 #define DISCARD_US (5 * MUSTER_SECOND)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/hooks/timeline.h"
+#include "train/hooks/timeline_private.h"
 
-#include "base/protowire.h"
-#include "base/require.h"
+#include "base/protowire_private.h"
+#include "base/require_private.h"
 #include "graph/run_metadata_private.h"
 
 #include <json-glib/json-glib.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/monitored/coordinator.h"
 
-#include "base/cancel_link.h"
-#include "base/log.h"
-#include "base/require.h"
+#include "base/cancel_link_private.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
 
 /* A coordinated thread. Reference counted, as it may outlive a join that timed out. */
 typedef struct {

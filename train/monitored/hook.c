@@ -2,7 +2,7 @@
 #include "train/monitored/hook.h"
 
 #include "base/error.h"
-#include "base/files/local_path.h"
+#include "base/files/local_path_private.h"
 #include "train/monitored/hook_private.h"
 #include "train/monitored/run_context_private.h"
 

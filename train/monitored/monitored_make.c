@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Creates the successive sessions of a monitored session. */
 #include "base/error.h"
-#include "base/log.h"
+#include "base/log_private.h"
 #include "checkpoint/state/checkpoint_state.h"
-#include "ready/pause.h"
+#include "ready/pause_private.h"
 #include "train/monitored/monitored_session_private.h"
-#include "train/monitored/queue_runner.h"
+#include "train/monitored/queue_runner_private.h"
 
 /* The grace for threads, and for a master that doesn't answer, after a cancellation. */
 #define HASTY_GRACE_US (200 * MUSTER_MILLISECOND)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/monitored/monitored_session.h"
 
-#include "base/cancel_link.h"
+#include "base/cancel_link_private.h"
 #include "base/error.h"
-#include "base/log.h"
-#include "base/require.h"
-#include "master/step_check.h"
-#include "session/failed.h"
-#include "session/options_own.h"
-#include "train/completion/sync_replicas.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
+#include "master/step_check_private.h"
+#include "session/failed_private.h"
+#include "session/options_own_private.h"
+#include "train/completion/sync_replicas_private.h"
 #include "train/monitored/monitored_session_private.h"
-#include "train/monitored/queue_runner.h"
+#include "train/monitored/queue_runner_private.h"
 #include "train/monitored/scaffold_private.h"
 
 #define DEFAULT_WAIT_US  (30 * 60 * MUSTER_SECOND)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ready/retries.h"
+#include "ready/retries_private.h"
 #include "train/monitored/hook_private.h"
 #include "train/monitored/monitored_session.h"
 #include "train/monitored/run_context_private.h"

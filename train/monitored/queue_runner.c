@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/monitored/queue_runner.h"
+#include "train/monitored/queue_runner_private.h"
 
-#include "base/log.h"
+#include "base/log_private.h"
 
 /* The time limit for the op that closes a queue. */
 #define END_US (10 * MUSTER_SECOND)

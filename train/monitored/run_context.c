@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "base/protowire.h"
-#include "base/require.h"
-#include "graph/run_options.h"
+#include "base/protowire_private.h"
+#include "base/require_private.h"
+#include "graph/run_options_private.h"
 #include "train/monitored/run_context_private.h"
 
 /* The time limit for reading the global step outside a run. */

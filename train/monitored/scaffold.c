@@ -2,12 +2,12 @@
 #include "train/monitored/scaffold.h"
 
 #include "base/error.h"
-#include "base/require.h"
+#include "base/require_private.h"
 #include "checkpoint/state/checkpoint_check.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/ready_op.h"
-#include "saver/builder/saver_complete.h"
+#include "saver/builder/saver_complete_private.h"
 #include "train/completion/completion.h"
 #include "train/monitored/scaffold_private.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "base/require.h"
+#include "base/require_private.h"
 #include "train/position/batches_private.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads positions from the master, and guards the chief's saves. */
 #include "base/error.h"
-#include "base/log.h"
-#include "base/require.h"
+#include "base/log_private.h"
+#include "base/require_private.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "train/monitored/run_context_private.h"
 #include "train/position/position_private.h"

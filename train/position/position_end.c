@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The end of a job: a task that has no batch left waits until all are done. */
 #include "base/error.h"
-#include "base/log.h"
+#include "base/log_private.h"
 #include "train/position/position_hook_private.h"
 
 /* The interval at which a task without batches checks whether the others have finished. */

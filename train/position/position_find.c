@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Finds out whether a master's model has positions, for programs that aren't tasks of the job. */
 #include "base/error.h"
-#include "base/require.h"
+#include "base/require_private.h"
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "train/position/position_private.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Adds positions to a meta graph. */
 #include "base/error.h"
-#include "base/require.h"
-#include "graph/graph_nodes.h"
-#include "graph/graph_walk.h"
+#include "base/require_private.h"
+#include "graph/graph_nodes_private.h"
+#include "graph/graph_walk_private.h"
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "saver/builder/saver_builder.h"
-#include "saver/builder/saver_complete.h"
+#include "saver/builder/saver_complete_private.h"
 #include "train/position/position_private.h"
 #include "train/position/position_step_private.h"
 

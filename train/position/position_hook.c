@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hook that runs each of a task's steps at its position. */
 #include "base/error.h"
-#include "base/require.h"
+#include "base/require_private.h"
 #include "master/master.h"
 #include "train/position/batches_private.h"
 #include "train/position/position_hook_private.h"

@@ -5,7 +5,7 @@
  * left itself. It claims such a slot, which no other process is in then, and makes the next step
  * there in place of its own, as soon as the gone task's last step has ended. */
 #include "base/error.h"
-#include "base/log.h"
+#include "base/log_private.h"
 #include "train/position/position_hook_private.h"
 
 static const MusterPositionSlotsInterface *

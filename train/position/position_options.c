@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "base/fields.h"
-#include "base/require.h"
-#include "graph/step_copy.h"
+#include "base/fields_private.h"
+#include "base/require_private.h"
+#include "graph/step_copy_private.h"
 #include "master/master.h"
 #include "train/position/position.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "graph/positioned_step.h"
+#include "graph/positioned_step_private.h"
 #include "train/position/position.h"
 
 G_BEGIN_DECLS

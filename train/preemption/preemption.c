@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/preemption/preemption_private.h"
 
-#include "base/require.h"
+#include "base/require_private.h"
 #include "ready/backoff.h"
 #include "saver/tiered.h"
 

@@ -2,7 +2,7 @@
 /* Signal handling, and the thread that enforces the grace. */
 #include "train/preemption/preemption_private.h"
 
-#include "base/require.h"
+#include "base/require_private.h"
 
 #include <errno.h>
 #include <signal.h>

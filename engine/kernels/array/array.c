@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Ops on shapes: reading a tensor's, changing it, and creating tensors from a shape. */
-#include "engine/kernels/array/tables.h"
+#include "engine/kernels/array/array_op_tables.h"
 #include "engine/kernels/common/broadcast.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Diagonals: of tensors, and of batches of matrices, one or a band of them. */
-#include "engine/kernels/array/tables.h"
+#include "engine/kernels/array/array_op_tables.h"
 #include "engine/kernels/common/dispatch.h"
 
 #include <string.h>

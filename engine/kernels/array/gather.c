@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Ops that gather and scatter elements by index or condition. Every index is checked. */
 #include "engine/kernels/array/gather.h"
-#include "engine/kernels/array/tables.h"
+#include "engine/kernels/array/array_op_tables.h"
 
-#include "base/parallel.h"
+#include "base/parallel_private.h"
 #include "engine/kernels/math/arithmetic.h"
 
 #include <string.h>

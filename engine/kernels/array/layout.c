@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Ops that move elements: concatenation, splitting, tiling, transposition. They work for all
  * dtypes, as they don't interpret elements, except for the conjugate of complex numbers. */
-#include "engine/kernels/array/tables.h"
+#include "engine/kernels/array/array_op_tables.h"
 #include "engine/kernels/math/complex.h"
 
 #include <string.h>

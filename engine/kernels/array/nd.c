@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Ops on slices given by coordinates: GatherNd, ScatterNd into a new tensor, a copy or a variable;
  * and DynamicPartition. */
+#include "engine/kernels/array/array_op_tables.h"
 #include "engine/kernels/array/gather.h"
-#include "engine/kernels/array/tables.h"
 #include "engine/kernels/math/arithmetic.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Ops that move elements along an axis (Roll, ReverseSequence, MirrorPad), or reinterpret them
  * (Bitcast). */
-#include "engine/kernels/array/tables.h"
+#include "engine/kernels/array/array_op_tables.h"
 #include "engine/kernels/math/arithmetic.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reductions of rows by segment: sorted, unsorted, and of rows selected by an index, with their
  * gradients. */
-#include "engine/kernels/array/tables.h"
+#include "engine/kernels/array/array_op_tables.h"
 #include "engine/kernels/math/arithmetic.h"
 
 #include <float.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Set operations: each row of the last dimension is a set of values; the other dimensions select
  * the sets to combine. */
-#include "engine/kernels/array/tables.h"
+#include "engine/kernels/array/array_op_tables.h"
 #include "engine/kernels/common/strings.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* RandomShuffle; with fixed seeds in TensorFlow's order, step by step. */
-#include "engine/kernels/array/tables.h"
+#include "engine/kernels/array/array_op_tables.h"
 #include "engine/kernels/common/dispatch.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* StridedSlice, Python's x[a:b:c, ..., None, i], its gradient, and assignments to it. */
-#include "engine/kernels/array/tables.h"
+#include "engine/kernels/array/array_op_tables.h"
 #include "engine/kernels/common/broadcast.h"
 
 #include <string.h>

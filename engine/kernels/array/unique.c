@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Unique and related ops, and ListDiff. */
-#include "engine/kernels/array/tables.h"
+#include "engine/kernels/array/array_op_tables.h"
 #include "engine/kernels/common/broadcast.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/kernels/common/broadcast.h"
 
-#include "base/parallel.h"
+#include "base/parallel_private.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Buffers for text that grow within the kernel's budget, and string tensors made from them. */
 #include "engine/kernels/common/text.h"
 
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/budget.h"
+#include "base/budget_private.h"
 #include "engine/kernels/common/dispatch.h"
 
 G_BEGIN_DECLS

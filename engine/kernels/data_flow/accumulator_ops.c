@@ -2,7 +2,7 @@
 /* Conditional accumulators, dense and sparse, which SyncReplicasOptimizer uses to collect
  * gradients. */
 #include "engine/kernels/common/dispatch.h"
-#include "engine/kernels/data_flow/tables.h"
+#include "engine/kernels/data_flow/data_flow_op_tables.h"
 #include "engine/resources/accumulator.h"
 
 #include <string.h>

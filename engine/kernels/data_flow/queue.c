@@ -2,7 +2,7 @@
 #include "engine/kernels/data_flow/queue.h"
 
 #include "base/error.h"
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 #include "engine/kernels/data_flow/queue_batch.h"
 #include "engine/kernels/data_flow/queue_heap.h"
 #include "engine/run/randoms.h"

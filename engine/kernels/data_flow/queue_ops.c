@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Queue ops, in both versions that TensorFlow has. */
+#include "engine/kernels/data_flow/data_flow_op_tables.h"
 #include "engine/kernels/data_flow/queue.h"
-#include "engine/kernels/data_flow/tables.h"
 
 #include "engine/kernels/common/dispatch.h"
 

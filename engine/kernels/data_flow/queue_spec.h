@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "graph/graph_nodes.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/tensor.h"
 
 G_BEGIN_DECLS

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Parses tensorflow.Examples to tensors: a column for each requested feature. */
 #include "engine/kernels/io/example_parser.h"
-#include "engine/kernels/io/tables.h"
+#include "engine/kernels/io/io_op_tables.h"
 
-#include "base/hash.h"
+#include "base/hash_private.h"
 #include "engine/kernels/common/strings.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "engine/kernels/io/example_parser.h"
 
 #include "base/error.h"
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Summaries of images, as PNG, and of sounds, as WAV. */
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "engine/kernels/common/strings.h"
-#include "engine/kernels/io/tables.h"
-#include "graph/tensor_proto.h"
+#include "engine/kernels/io/io_op_tables.h"
+#include "graph/tensor_proto_private.h"
 
 #include <math.h>
 #include <stdlib.h>

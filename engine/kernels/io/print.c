@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tensors as text: in an assertion's error, in a string, and on the server's output. */
 #include "engine/kernels/common/strings.h"
-#include "engine/kernels/io/tables.h"
+#include "engine/kernels/io/io_op_tables.h"
 
 #include "base/clock.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Summaries for TensorBoard, as serialised tensorflow.Summary messages. */
-#include "base/protowire.h"
+#include "base/protowire_private.h"
 #include "engine/kernels/common/strings.h"
-#include "engine/kernels/io/tables.h"
+#include "engine/kernels/io/io_op_tables.h"
 
-#include "graph/tensor_proto.h"
+#include "graph/tensor_proto_private.h"
 
 #include <float.h>
 #include <math.h>

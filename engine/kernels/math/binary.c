@@ -3,7 +3,7 @@
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/math/arithmetic.h"
 #include "engine/kernels/math/complex.h"
-#include "engine/kernels/math/tables.h"
+#include "engine/kernels/math/math_op_tables.h"
 
 #include <string.h>
 #include <tgmath.h>

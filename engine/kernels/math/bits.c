@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Integers as bits. */
 #include "engine/kernels/common/broadcast.h"
-#include "engine/kernels/math/tables.h"
+#include "engine/kernels/math/math_op_tables.h"
 
 #define INTEGER(name, SIGNED, UNSIGNED)                                                            \
   MUSTER_LOOP2 (name, i32, gint32, gint32, (type)(SIGNED))                                         \

@@ -2,7 +2,7 @@
 /* Constructs complex numbers and extracts their parts. Their arithmetic is with that of the other
  * dtypes. */
 #include "engine/kernels/math/complex.h"
-#include "engine/kernels/math/tables.h"
+#include "engine/kernels/math/math_op_tables.h"
 
 #include <tgmath.h>
 

@@ -4,8 +4,8 @@
 #include "engine/kernels/common/broadcast.h"
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/math/complex.h"
+#include "engine/kernels/math/math_op_tables.h"
 #include "engine/kernels/math/matmul.h"
-#include "engine/kernels/math/tables.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Linear algebra on stacks of matrices. All is computed in double, or complex double. */
 #include "engine/kernels/math/complex.h"
-#include "engine/kernels/math/tables.h"
+#include "engine/kernels/math/math_op_tables.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,10 +5,10 @@
  * of its functions are needed, with C types, so they are declared here. Why not oneDNN:
  * docs/decisions/0025. */
 #include "engine/kernels/math/matmul.h"
-#include "engine/kernels/math/tables.h"
+#include "engine/kernels/math/math_op_tables.h"
 
-#include "base/log.h"
-#include "base/parallel.h"
+#include "base/log_private.h"
+#include "base/parallel_private.h"
 #include "engine/kernels/math/complex.h"
 
 #include <dlfcn.h>

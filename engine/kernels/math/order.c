@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Ops by order: TopK, search in sorted rows, Bucketize and histograms. */
 #include "engine/kernels/math/arithmetic.h"
-#include "engine/kernels/math/tables.h"
+#include "engine/kernels/math/math_op_tables.h"
 
 #include <math.h>
 #include <string.h>

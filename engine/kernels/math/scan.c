@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Running sums and products along an axis. */
 #include "engine/kernels/common/dispatch.h"
-#include "engine/kernels/math/tables.h"
+#include "engine/kernels/math/math_op_tables.h"
 
 #include <complex.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* FusedBatchNorm and its gradient, over all dimensions but that of the channels. */
 #include "engine/kernels/common/strings.h"
-#include "engine/kernels/nn/tables.h"
+#include "engine/kernels/nn/nn_op_tables.h"
 
 #include <math.h>
 #include <string.h>

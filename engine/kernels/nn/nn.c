@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Output layers: softmax and its losses, biases, and InTopK. */
 #include "engine/kernels/common/dispatch.h"
-#include "engine/kernels/nn/tables.h"
+#include "engine/kernels/nn/nn_op_tables.h"
 
 #include <complex.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * the op that finds true classes among the candidates. With fixed seeds, every step draws the same
  * candidates as in TensorFlow. */
 #include "engine/kernels/random/candidate.h"
-#include "engine/kernels/random/tables.h"
+#include "engine/kernels/random/random_op_tables.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Candidate samplers with class frequencies, learned or from a list. */
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/random/candidate.h"
-#include "engine/kernels/random/tables.h"
+#include "engine/kernels/random/random_op_tables.h"
 
 #include <math.h>
 #include <string.h>

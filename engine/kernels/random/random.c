@@ -2,7 +2,7 @@
 /* Random tensors: with fixed seeds the same numbers as TensorFlow's CPU kernels, step after step.
  */
 #include "engine/kernels/random/random.h"
-#include "engine/kernels/random/tables.h"
+#include "engine/kernels/random/random_op_tables.h"
 
 #include "engine/kernels/random/random_source.h"
 

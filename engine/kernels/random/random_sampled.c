@@ -2,8 +2,8 @@
 /* Samples of distributions whose parameters are inputs: classes by their logits, gamma and Poisson.
  * With fixed seeds, every step draws the same samples as in TensorFlow. */
 #include "engine/kernels/random/random.h"
+#include "engine/kernels/random/random_op_tables.h"
 #include "engine/kernels/random/random_source.h"
-#include "engine/kernels/random/tables.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sources of random numbers: a node's own generator, a seed, or a key and a counter. */
 #include "engine/kernels/random/random_source.h"
-#include "engine/kernels/random/tables.h"
+#include "engine/kernels/random/random_op_tables.h"
 
 #include "engine/kernels/common/dispatch.h"
 

@@ -2,7 +2,7 @@
 /* Sparse tensors. Each is three tensors: the indices of the elements, their values, and the dense
  * shape. */
 #include "engine/kernels/sparse/sparse.h"
-#include "engine/kernels/sparse/tables.h"
+#include "engine/kernels/sparse/sparse_op_tables.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Crossed columns: for each row, all combinations of one feature from each column, as joined
  * strings or as hashes. */
 #include "engine/kernels/common/strings.h"
-#include "engine/kernels/sparse/tables.h"
+#include "engine/kernels/sparse/sparse_op_tables.h"
 #include "engine/resources/hashes.h"
 
 #include <string.h>

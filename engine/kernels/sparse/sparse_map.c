@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sparse tensors kept by number between steps: a queue of batches holds their numbers, as it can't
  * hold the tensors. Adding returns numbers; taking removes what it finds, also if it then fails. */
-#include "base/memory_account.h"
+#include "base/memory_account_private.h"
 #include "engine/kernels/sparse/sparse.h"
-#include "engine/kernels/sparse/tables.h"
+#include "engine/kernels/sparse/sparse_op_tables.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Products of a sparse matrix and a dense one. */
 #include "engine/kernels/math/arithmetic.h"
 #include "engine/kernels/math/complex.h"
-#include "engine/kernels/sparse/tables.h"
+#include "engine/kernels/sparse/sparse_op_tables.h"
 
 #include <string.h>
 

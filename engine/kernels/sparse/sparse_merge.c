@@ -2,7 +2,7 @@
 /* Element-wise ops on two sparse tensors, or on a sparse and a dense one. */
 #include "engine/kernels/math/complex.h"
 #include "engine/kernels/sparse/sparse.h"
-#include "engine/kernels/sparse/tables.h"
+#include "engine/kernels/sparse/sparse_op_tables.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Sum, maximum and softmax along dimensions of a sparse tensor. */
 #include "engine/kernels/math/complex.h"
 #include "engine/kernels/sparse/sparse.h"
-#include "engine/kernels/sparse/tables.h"
+#include "engine/kernels/sparse/sparse_op_tables.h"
 
 #include <math.h>
 #include <string.h>

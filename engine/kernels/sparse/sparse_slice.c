@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Concatenation, slices and splits of sparse tensors. */
 #include "engine/kernels/sparse/sparse.h"
-#include "engine/kernels/sparse/tables.h"
+#include "engine/kernels/sparse/sparse_op_tables.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Ops that forward a value, some after a check. */
 #include "engine/kernels/common/dispatch.h"
-#include "engine/kernels/state/tables.h"
+#include "engine/kernels/state/state_op_tables.h"
 
 #include <math.h>
 #include <string.h>

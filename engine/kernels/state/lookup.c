@@ -2,7 +2,7 @@
 /* Lookup tables: HashTable, which is initialised once, and the mutable ones, in versions 1 and 2.
  */
 #include "engine/kernels/common/text.h"
-#include "engine/kernels/state/tables.h"
+#include "engine/kernels/state/state_op_tables.h"
 #include "engine/resources/lookup_text.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "engine/kernels/common/text.h"
-#include "engine/kernels/state/tables.h"
+#include "engine/kernels/state/state_op_tables.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Reference and resource variables: assign, read, count and scatter. */
 #include "engine/kernels/array/gather.h"
 #include "engine/kernels/math/arithmetic.h"
-#include "engine/kernels/state/tables.h"
+#include "engine/kernels/state/state_op_tables.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Variables that last for one step: no other step sees them, and no reset clears them. */
 #include "engine/kernels/common/dispatch.h"
-#include "engine/kernels/state/tables.h"
+#include "engine/kernels/state/state_op_tables.h"
 #include "engine/resources/variable_private.h"
 #include "engine/run/slots.h"
 

@@ -3,7 +3,7 @@
  * line of each new word; LoadAndRemapMatrix reads the rows that it names. */
 #include "checkpoint/format/bundle_reader.h"
 #include "engine/kernels/common/text.h"
-#include "engine/kernels/state/tables.h"
+#include "engine/kernels/state/state_op_tables.h"
 #include "engine/resources/lookup_text.h"
 
 #include <string.h>

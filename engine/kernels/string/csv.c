@@ -2,7 +2,7 @@
 /* Parses lines of separated values (RFC 4180) to a tensor for each column. */
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/string/string_number.h"
-#include "engine/kernels/string/tables.h"
+#include "engine/kernels/string/string_op_tables.h"
 
 #include <string.h>
 

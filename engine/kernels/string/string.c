@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Strings joined, matched and replaced. */
 #include "engine/kernels/common/strings.h"
-#include "engine/kernels/string/tables.h"
+#include "engine/kernels/string/string_op_tables.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Ops on single strings: case, stripping, substrings, length, base64. */
 #include "engine/kernels/common/broadcast.h"
 #include "engine/kernels/common/strings.h"
-#include "engine/kernels/string/tables.h"
+#include "engine/kernels/string/string_op_tables.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Strings to buckets, by the hashes that TensorFlow uses, so that a model trained there finds its
  * buckets here. */
 #include "engine/kernels/common/dispatch.h"
-#include "engine/kernels/string/tables.h"
+#include "engine/kernels/string/string_op_tables.h"
 #include "engine/resources/hashes.h"
 
 typedef enum { FARM, MURMUR, SIP } Hash;

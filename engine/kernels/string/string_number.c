@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Numbers to strings and back, as text and as bytes. */
 #include "engine/kernels/string/string_number.h"
-#include "engine/kernels/string/tables.h"
+#include "engine/kernels/string/string_op_tables.h"
 
 #include "engine/kernels/common/strings.h"
-#include "graph/tensor_proto.h"
+#include "graph/tensor_proto_private.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,9 +3,9 @@
  * the formulas of TensorFlow's CPU kernels. The reference and the resource op of a rule are one
  * kernel. */
 #include "engine/kernels/training/training.h"
-#include "engine/kernels/training/tables.h"
+#include "engine/kernels/training/training_op_tables.h"
 
-#include "base/parallel.h"
+#include "base/parallel_private.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

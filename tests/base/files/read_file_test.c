@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/files/read_file.h"
+#include "base/files/read_file_private.h"
 
 #include "base/error.h"
 #include "tests/gtest_shim.h"

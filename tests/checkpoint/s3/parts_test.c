@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The parts of the S3 store that need no server. */
 #include "base/error.h"
-#include "checkpoint/s3/credentials_private.h"
-#include "checkpoint/s3/curl_library.h"
-#include "checkpoint/s3/ini.h"
+#include "checkpoint/s3/credential_services_private.h"
+#include "checkpoint/s3/curl_library_private.h"
+#include "checkpoint/s3/ini_private.h"
 #include "checkpoint/s3/s3_storage.h"
-#include "checkpoint/s3/s3_uri.h"
-#include "checkpoint/s3/s3_xml.h"
+#include "checkpoint/s3/s3_uri_private.h"
+#include "checkpoint/s3/s3_xml_private.h"
 #include "tests/gtest_shim.h"
 
 #include <dlfcn.h>
