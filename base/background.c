@@ -5,7 +5,6 @@ static void
 free_call (gpointer data)
 {
   MusterBackground *call = data;
-
   call->verb->clear (call);
   g_free (call);
 }
@@ -16,7 +15,6 @@ run (gpointer data)
   g_autoptr (GTask) task = data;
   MusterBackground *call = g_task_get_task_data (task);
   GError *error = NULL;
-
   call->verb->run (call, g_task_get_cancellable (task), &error);
   if (error != NULL)
     g_task_return_error (task, error);
@@ -32,7 +30,6 @@ muster_background_start (const MusterVerb *verb, gpointer source, gpointer call,
 {
   GTask *task = g_task_new (source, cancellable, callback, user_data);
   GError *failure = NULL;
-
   ((MusterBackground *)call)->verb = verb;
   ((MusterBackground *)call)->source = source;
   g_task_set_source_tag (task, (gpointer)verb);

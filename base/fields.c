@@ -59,7 +59,6 @@ static void
 free_field (gpointer self, const MusterField *field)
 {
   gpointer value = G_STRUCT_MEMBER (gpointer, self, field->offset);
-
   if (value == NULL || !is_array (field)) {
     free_value (field, value);
     return;
@@ -113,7 +112,6 @@ muster_fields_append (gpointer self, const MusterField *field, gconstpointer val
   gpointer *at = G_STRUCT_MEMBER_P (self, field->offset);
   gsize *n = G_STRUCT_MEMBER_P (self, field->n_offset);
   gpointer *values = g_renew (gpointer, *at, *n + 2);
-
   values[*n] = copy_value (field, value);
   values[++*n] = NULL;
   *at = values;
@@ -130,6 +128,5 @@ muster_fields_own (gpointer self, const MusterField *field, gpointer user_data,
                    GDestroyNotify destroy)
 {
   g_autoptr (GBytes) owner = muster_data_owner (user_data, destroy);
-
   muster_fields_set (self, field, owner);
 }

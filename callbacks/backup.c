@@ -111,7 +111,6 @@ static gboolean
 make_ready (MusterBackup *self, const MusterBounds *bounds, GError **error)
 {
   const MusterProgram *program = &self->program;
-
   if (program->is_built != NULL && !program->is_built (program->user_data)) {
     return muster_fail (
         error, MUSTER_ERROR_FAILED_PRECONDITION,
@@ -200,7 +199,6 @@ load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored,
 {
   g_autoptr (GError) failure = NULL;
   g_autoptr (GPtrArray) backups = muster_backup_list (bounds->storage, self->directory, error);
-
   *restored = FALSE;
   if (backups == NULL)
     return FALSE;
@@ -294,7 +292,6 @@ train_begin (MusterFitPosition *start, gint64 n_batches, gint64 deadline_us,
   g_auto (MusterBounds) bounds = bounds_of (self, deadline_us, cancellable);
   MusterBackupMetadata metadata = {0};
   gboolean restored;
-
   self->counters = (MusterBackupCounters){0};
   if (!check_time (self, "Restoring", &bounds, error) || !take_lock (self, bounds.storage, error) ||
       !muster_backup_highest (bounds.storage, self->directory, &self->number, error) ||
@@ -316,7 +313,6 @@ static gboolean
 check_run (MusterBackup *self, MusterStorage *storage, const char *path, GError **error)
 {
   MusterBackupMetadata there;
-
   if (!muster_backup_metadata_read (storage, path, &there, NULL) || there.run == self->run ||
       there.run == self->seen_run)
     return TRUE;
@@ -330,7 +326,6 @@ tidy (MusterBackup *self, MusterStorage *storage, const char *path, const char *
 {
   MusterBackupMetadata metadata;
   gint64 kept[2] = {-1, -1};
-
   if (!muster_backup_metadata_read (storage, path, &metadata, NULL))
     return;
   kept[0] = metadata.variables;
@@ -397,7 +392,6 @@ epoch_begin (gint64 epoch, gint64 deadline_us G_GNUC_UNUSED,
              GError **error G_GNUC_UNUSED)
 {
   MusterBackup *self = user_data;
-
   self->counters.epoch = epoch;
   return TRUE;
 }
@@ -408,7 +402,6 @@ batch_end (gint64 epoch, gint64 batch, gint64 deadline_us, GCancellable *cancell
 {
   MusterBackup *self = user_data;
   MusterBackupCounters *counters = &self->counters;
-
   counters->epoch = epoch;
   counters->since_save += MAX (batch + 1 - counters->n_batches, 0);
   counters->n_batches = batch + 1;
@@ -422,7 +415,6 @@ epoch_end (gint64 epoch, gint64 deadline_us, GCancellable *cancellable, gpointer
            GError **error)
 {
   MusterBackup *self = user_data;
-
   self->counters.epoch = epoch + 1;
   self->counters.n_batches = 0;
   if (self->save_freq.kind != MUSTER_SAVE_EPOCH)
@@ -437,7 +429,6 @@ train_end (gint64 deadline_us, GCancellable *cancellable, gpointer user_data, GE
 {
   MusterBackup *self = user_data;
   g_auto (MusterBounds) bounds = bounds_of (self, deadline_us, cancellable);
-
   gboolean is_done =
       self->keep || muster_backup_delete_files (bounds.storage, self->directory, error);
   unlock (self);

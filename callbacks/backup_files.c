@@ -50,7 +50,6 @@ static gboolean
 number (JsonObject *object, const char *name, gint64 most, gint64 *value)
 {
   JsonNode *node = json_object_get_member (object, name);
-
   if (node == NULL || json_node_get_value_type (node) != G_TYPE_INT64)
     return FALSE;
   *value = json_node_get_int (node);
@@ -85,7 +84,6 @@ muster_backup_metadata_parse (const char *path, GBytes *bytes, MusterBackupMetad
   gsize size;
   const char *data = g_bytes_get_data (bytes, &size);
   MusterBackupMetadata parsed = {0};
-
   g_autoptr (JsonParser) parser = json_parser_new ();
 
   if (size == 0 || size > MAX_SIZE || !g_utf8_validate (data, (gssize)size, NULL))
@@ -107,7 +105,6 @@ muster_backup_metadata_read (MusterStorage *storage, const char *path, MusterBac
                              GError **error)
 {
   MusterStorageInfo info;
-
   if (!muster_storage_stat (storage, path, &info, error))
     return FALSE;
   if (info.size > MAX_SIZE)
@@ -152,7 +149,6 @@ static gint64
 number_of (const char *file)
 {
   char *end = NULL;
-
   if (!g_str_has_prefix (file, VARIABLES) || !g_ascii_isdigit (file[strlen (VARIABLES)]))
     return -1;
   gint64 number = g_ascii_strtoll (file + strlen (VARIABLES), &end, 10);
@@ -165,7 +161,6 @@ number_of_record (const char *file)
 {
   const gsize n = strlen (MUSTER_METADATA_FILE ".");
   gint64 number = -1;
-
   if (!g_str_has_prefix (file, MUSTER_METADATA_FILE ".") || !g_ascii_isdigit (file[n]) ||
       !g_ascii_string_to_signed (file + n, 10, 0, G_MAXINT64 / 4, &number, NULL))
     return -1;
@@ -191,7 +186,6 @@ list (MusterStorage *storage, const char *directory, GError **error)
 {
   g_autoptr (GError) why = NULL;
   char **files = muster_storage_list (storage, directory, &why);
-
   if (files != NULL || muster_storage_failure_is_absent (why))
     return files != NULL ? files : g_new0 (char *, 1);
   g_propagate_error (error, g_steal_pointer (&why));
@@ -203,7 +197,6 @@ muster_backup_has_variables (MusterStorage *storage, const char *directory, gint
 {
   g_autoptr (GError) why = NULL;
   g_auto (GStrv) files = muster_storage_list (storage, directory, &why);
-
   if (files == NULL)
     return !muster_storage_failure_is_absent (why);
   for (char **file = files; *file; file++)
@@ -217,7 +210,6 @@ muster_backup_highest (MusterStorage *storage, const char *directory, gint64 *hi
                        GError **error)
 {
   g_auto (GStrv) files = list (storage, directory, error);
-
   *highest = 0;
   for (char **file = files; file != NULL && *file != NULL; file++)
     *highest = MAX (*highest, MAX (number_of (*file), number_of_record (*file)));
@@ -235,7 +227,6 @@ GArray *
 muster_backup_records (MusterStorage *storage, const char *directory, GError **error)
 {
   g_auto (GStrv) files = list (storage, directory, error);
-
   if (files == NULL)
     return NULL;
   GArray *records = g_array_new (FALSE, FALSE, sizeof (gint64));
@@ -270,7 +261,6 @@ muster_backup_remove_variables (MusterStorage *storage, const char *directory, c
                                 gsize n_kept)
 {
   g_auto (GStrv) files = list (storage, directory, NULL);
-
   for (char **file = files; file != NULL && *file != NULL; file++) {
     gint64 number = MAX (number_of (*file), number_of_record (*file));
     if ((number >= 0 && !is_kept (number, kept, n_kept)) || is_half (*file) ||
@@ -283,7 +273,6 @@ static gboolean
 remove_records (MusterStorage *storage, const char *directory, GError **error)
 {
   g_autoptr (GArray) records = muster_backup_records (storage, directory, error);
-
   for (guint i = 0; records != NULL && i < records->len; i++) {
     g_autofree char *path =
         muster_backup_record_path (directory, g_array_index (records, gint64, i));
@@ -301,7 +290,6 @@ muster_backup_delete_files (MusterStorage *storage, const char *directory, GErro
   MusterStorageInfo info;
   g_autoptr (GError) why = NULL;
   g_auto (GStrv) files = muster_storage_list (storage, directory, &why);
-
   if (files == NULL && muster_storage_failure_is_absent (why))
     return TRUE;
   if (!remove_records (storage, directory, error) ||
@@ -321,7 +309,6 @@ void
 muster_backup_delete_directory (MusterStorage *storage, const char *directory)
 {
   g_auto (GStrv) files = muster_storage_list (storage, directory, NULL);
-
   if (files == NULL ||
       (files[0] != NULL && (files[1] != NULL || strcmp (files[0], MUSTER_LOCK_FILE) != 0)))
     return;

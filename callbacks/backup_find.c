@@ -10,7 +10,6 @@ static void
 listed_backup_free (gpointer data)
 {
   MusterListedBackup *self = data;
-
   g_free (self->path);
   g_clear_error (&self->failure);
   g_free (self);
@@ -46,7 +45,6 @@ static MusterListedBackup *
 read_backup (MusterStorage *storage, const char *directory, const char *path)
 {
   g_autoptr (MusterListedBackup) listed = g_new0 (MusterListedBackup, 1);
-
   listed->path = g_strdup (path);
   listed->metadata.variables = -1;
   if (!muster_backup_metadata_read (storage, path, &listed->metadata, &listed->failure))
@@ -79,7 +77,6 @@ static void
 add (GPtrArray *backups, MusterStorage *storage, const char *directory, const char *path)
 {
   g_autoptr (MusterListedBackup) listed = read_backup (storage, directory, path);
-
   if (listed != NULL && !is_known (backups, listed))
     g_ptr_array_add (backups, g_steal_pointer (&listed));
 }
@@ -88,7 +85,6 @@ GPtrArray *
 muster_backup_list (MusterStorage *storage, const char *directory, GError **error)
 {
   g_autoptr (GArray) records = muster_backup_records (storage, directory, error);
-
   if (records == NULL)
     return NULL;
   GPtrArray *backups = g_ptr_array_new_with_free_func (listed_backup_free);
@@ -109,7 +105,6 @@ char *
 muster_backup_list_failures (GPtrArray *backups)
 {
   g_autoptr (GString) text = g_string_new (NULL);
-
   for (guint i = 0; i < backups->len; i++) {
     const MusterListedBackup *listed = backups->pdata[i];
     if (listed->failure == NULL)

@@ -70,7 +70,6 @@ call_one (const Training *self, const MusterFitCallback *one, Operation operatio
 {
   const gint64 until_us = self->deadline_us;
   GCancellable *const end = self->cancellable;
-
   switch (operation) {
   case TRAIN_BEGIN:
     return one->train_begin == NULL ||
@@ -123,7 +122,6 @@ train_some (const Training *self, MusterFitPosition *at, gboolean *is_over, GErr
   const MusterFit *fit = self->fit;
   gint64 n = MAX (fit->batches_per_call, 1);
   GError *failure = NULL;
-
   if (!check_time (self, at, error))
     return FALSE;
   if (fit->n_batches > 0)
@@ -150,7 +148,6 @@ train_epoch (const Training *self, MusterFitPosition *at, GError **error)
   const gint64 n_batches = self->fit->n_batches;
   gboolean is_over = FALSE;
   MusterFitPosition epoch = {at->epoch, 0};
-
   if (!call_all (self, EPOCH_BEGIN, &epoch, error))
     return FALSE;
   while (!is_over && (n_batches == 0 || at->batch < n_batches))
@@ -164,7 +161,6 @@ static gboolean
 train_all (const Training *self, MusterFitPosition *at, GError **error)
 {
   const MusterFit *fit = self->fit;
-
   if (!check_time (self, at, error) || !call_all (self, TRAIN_BEGIN, at, error))
     return FALSE;
   if (fit->n_batches > 0 && at->batch >= fit->n_batches)

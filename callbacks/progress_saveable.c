@@ -18,7 +18,6 @@ progress_saveable_copy (MusterSaveable *saveable, GPtrArray *tensors, GError **e
   MusterProgressSaveable *self = MUSTER_PROGRESS_SAVEABLE (saveable);
   g_autoptr (MusterTensor) epoch = muster_tensor_new_int64 (self->epoch);
   g_autoptr (MusterTensor) batch = muster_tensor_new_int64 (self->batch);
-
   muster_named_tensors_add (tensors, EPOCH, epoch);
   muster_named_tensors_add (tensors, BATCH, batch);
   return TRUE;
@@ -28,7 +27,6 @@ static gboolean
 read_number (GHashTable *tensors, const char *key, gint64 *value, GError **error)
 {
   const MusterTensor *tensor = g_hash_table_lookup (tensors, key);
-
   if (tensor == NULL) {
     *value = -1;
     return TRUE;
@@ -44,7 +42,6 @@ progress_saveable_restore (MusterSaveable *saveable, GHashTable *tensors, GError
 {
   MusterProgressSaveable *self = MUSTER_PROGRESS_SAVEABLE (saveable);
   gint64 epoch, batch;
-
   if (!read_number (tensors, EPOCH, &epoch, error) || !read_number (tensors, BATCH, &batch, error))
     return FALSE;
   self->epoch = epoch;

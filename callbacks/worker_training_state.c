@@ -36,7 +36,6 @@ static gboolean
 remove_all (MusterStorage *storage, const char *path, guint depth, GError **error)
 {
   g_auto (GStrv) names = NULL;
-
   if (muster_storage_remove (storage, path, NULL))
     return TRUE;
   if (depth < MAX_DEPTH)
@@ -186,7 +185,6 @@ next_number (MusterWorkerTrainingState *self, MusterStorage *storage, GError **e
 {
   g_auto (GStrv) there = muster_training_state_list (storage, self->write_dir, error);
   gint64 highest = 0;
-
   for (char **prefix = there; prefix != NULL && *prefix != NULL; prefix++)
     highest = MAX (highest, muster_checkpoint_step (*prefix));
   return there != NULL ? highest + 1 : -1;
@@ -197,7 +195,6 @@ static void
 remove_older (MusterWorkerTrainingState *self, MusterStorage *storage, const char *kept)
 {
   g_auto (GStrv) there = muster_checkpoint_list (storage, self->write_dir, NULL);
-
   for (char **prefix = there; prefix != NULL && *prefix != NULL; prefix++) {
     g_autofree char *name = g_path_get_basename (*prefix);
     if (g_str_has_prefix (name, BASE "-") && muster_checkpoint_step (*prefix) >= 0 &&
@@ -214,7 +211,6 @@ commit (MusterWorkerTrainingState *self, const char *prefix, const MusterBounds 
 {
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
   MusterCheckpointOverview overview;
-
   if (!muster_checkpoint_inspect (bounds->storage, prefix, &overview, error)) {
     g_autoptr (MusterStorage) own = muster_storage_for_cleanup (self->storage);
     (void)muster_remove_checkpoint (own, prefix, NULL);
@@ -319,7 +315,6 @@ train_begin (MusterFitPosition *start, gint64 n_batches, gint64 deadline_us,
              GCancellable *cancellable, gpointer user_data, GError **error)
 {
   MusterWorkerTrainingState *self = user_data;
-
   self->n_batches = n_batches;
   self->since_save = 0;
   if (!muster_worker_training_state_restore (self, NULL, deadline_us, cancellable, error))
@@ -334,7 +329,6 @@ batch_end (gint64 epoch, gint64 batch, gint64 deadline_us, GCancellable *cancell
            gpointer user_data, GError **error)
 {
   MusterWorkerTrainingState *self = user_data;
-
   self->since_save += MAX (batch + 1 - self->seen, 0);
   self->seen = batch + 1;
   if (self->save_freq.kind != MUSTER_SAVE_EVERY_N || self->since_save < self->save_freq.n)
@@ -347,7 +341,6 @@ epoch_end (gint64 epoch, gint64 deadline_us, GCancellable *cancellable, gpointer
            GError **error)
 {
   MusterWorkerTrainingState *self = user_data;
-
   self->seen = 0;
   return self->save_freq.kind != MUSTER_SAVE_EPOCH ||
          muster_worker_training_state_back_up (self, epoch, UNUSED, deadline_us, cancellable,

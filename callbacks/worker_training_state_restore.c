@@ -12,7 +12,6 @@ muster_training_state_list (MusterStorage *storage, const char *directory, GErro
 {
   g_autoptr (GError) why = NULL;
   char **prefixes = muster_checkpoint_list (storage, directory, &why);
-
   if (prefixes != NULL || muster_storage_failure_is_absent (why))
     return prefixes != NULL ? prefixes : g_new0 (char *, 1);
   g_propagate_error (error, g_steal_pointer (&why));
@@ -41,7 +40,6 @@ restore_named (MusterWorkerTrainingState *self, gboolean may_retry, char **prefi
                const MusterBounds *bounds, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-
   g_free (*prefix);
   *prefix = muster_latest_checkpoint (bounds->storage, self->read_dir, &failure);
   if (*prefix != NULL &&
@@ -72,7 +70,6 @@ restore_listed (MusterWorkerTrainingState *self, const char *named, GString *cau
                 const MusterBounds *bounds, GError **error)
 {
   g_auto (GStrv) prefixes = muster_training_state_list (bounds->storage, self->read_dir, error);
-
   for (guint i = prefixes != NULL ? g_strv_length (prefixes) : 0; i > 0; i--) {
     const char *prefix = prefixes[i - 1];
     g_autoptr (GError) failure = NULL;

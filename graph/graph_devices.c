@@ -20,7 +20,6 @@ static gboolean
 may_be_bound (const void *data, gsize size)
 {
   static const char *const parts[] = {"/job:", "/replica:", "/task:"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (parts); i++)
     if (memmem (data, size, parts[i], strlen (parts[i])) != NULL)
       return TRUE;

@@ -169,7 +169,6 @@ MusterTensor *
 muster_node_constant (const MusterNode *node)
 {
   const Tensorflow__AttrValue *value = muster_node_attr (node, "value");
-
   if (value == NULL || strcmp (node->kind->op, "Const") != 0 ||
       value->value_case != TENSORFLOW__ATTR_VALUE__VALUE_TENSOR)
     return NULL;

@@ -30,7 +30,6 @@ void
 muster_graph_mark_needed (MusterGraph *self, gsize from, guint8 *marked)
 {
   g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (gsize));
-
   if (marked[from])
     return;
   marked[from] = TRUE;
@@ -52,7 +51,6 @@ void
 muster_graph_mark_needs (MusterGraph *self, const char *name, guint8 *marked)
 {
   const gssize from = muster_graph_find_named (self, name);
-
   if (from >= 0)
     muster_graph_mark_needed (self, (gsize)from, marked);
 }
@@ -61,7 +59,6 @@ void
 muster_graph_mark_fed (MusterGraph *self, const char *name, guint8 *marked)
 {
   const gssize node = muster_graph_find_named (self, name);
-
   if (node >= 0)
     marked[node] = MUSTER_GRAPH_FED;
 }
@@ -76,7 +73,6 @@ static gboolean
 takes_a_variable (MusterGraph *graph, gsize node)
 {
   const MusterNode *def = muster_graph_node (graph, node);
-
   for (gsize i = 0; i < def->n_input; i++) {
     int output;
     const gsize from = muster_node_input (def, i, &output);
@@ -103,7 +99,6 @@ muster_graph_writes (MusterGraph *self, gsize node)
                                         NULL};
   static const char *const pure[] = {"ScatterNd", "ScatterNdNonAliasingAdd", NULL};
   const char *op = op_of (self, node);
-
   return (begins_with_one_of (op, writers) && !g_strv_contains (pure, op)) ||
          (muster_graph_calls (self, node) && takes_a_variable (self, node));
 }
@@ -114,7 +109,6 @@ muster_graph_origin (MusterGraph *self, gsize node, gsize input)
   static const char *const pass[] = {"Identity", "ReadVariableOp", "Enter",
                                      "RefEnter", "Snapshot",       NULL};
   const MusterNode *def = muster_graph_node (self, node);
-
   for (int i = 0; i < LONGEST_PATH; i++) {
     if (input >= def->n_input || muster_node_input_is_control (def, input))
       return -1;
@@ -134,7 +128,6 @@ muster_graph_written (MusterGraph *self, gsize node, GArray *written)
 {
   static const char *const several[] = {"Apply", "SparseApply", "ResourceApply",
                                         "ResourceSparseApply", NULL};
-
   if (!muster_graph_writes (self, node))
     return;
   const MusterNode *def = muster_graph_node (self, node);

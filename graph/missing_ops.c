@@ -14,7 +14,6 @@ static GHashTable *
 count (MusterGraph *graph, const guint8 *marked, const char *const *lacks)
 {
   GHashTable *counts = g_hash_table_new (g_str_hash, g_str_equal);
-
   for (; *lacks != NULL; lacks++)
     g_hash_table_insert (counts, (gpointer)*lacks, NULL);
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
@@ -43,7 +42,6 @@ muster_graph_missing_ops (MusterGraph *graph, const guint8 *marked, const char *
 {
   g_autoptr (GHashTable) counts = count (graph, marked, lacks);
   guint n;
-
   g_hash_table_foreach_remove (counts, is_needless, NULL);
   g_autofree gpointer *names = g_hash_table_get_keys_as_array (counts, &n);
   if (n == 0)

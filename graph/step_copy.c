@@ -66,7 +66,6 @@ const MusterStep *
 muster_step_copy (const MusterStep *self)
 {
   MusterStep *copy = g_memdup2 (self, sizeof *self);
-
   copy->feeds = muster_feeds_copy (self->feeds, self->n_feeds);
   copy->fetches = copy_names (self->fetches, self->n_fetches);
   copy->targets = copy_names (self->targets, self->n_targets);
@@ -88,7 +87,6 @@ MusterTensor **
 muster_tensors_copy (MusterTensor *const *tensors, gsize n)
 {
   MusterTensor **copy = g_new0 (MusterTensor *, n);
-
   for (gsize i = 0; i < n; i++)
     copy[i] = copy_tensor (tensors[i]);
   return copy;
@@ -106,7 +104,6 @@ GPtrArray *
 muster_tensors_take (MusterTensor **tensors, gsize n)
 {
   GPtrArray *array = g_ptr_array_new_full ((guint)n, (GDestroyNotify)muster_tensor_unref);
-
   for (gsize i = 0; i < n; i++)
     g_ptr_array_add (array, tensors[i]);
   return array;

@@ -48,7 +48,6 @@ static gboolean
 read_real (MusterDType dtype, const void *data, double *value)
 {
   gint64 integer;
-
   switch (dtype) {
     READ (MUSTER_FLOAT, float);
     READ (MUSTER_DOUBLE, double);

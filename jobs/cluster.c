@@ -24,7 +24,6 @@ MusterCluster *
 muster_cluster_new (MusterClock *clock)
 {
   MusterCluster *self = g_object_new (MUSTER_TYPE_CLUSTER, NULL);
-
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
   return self;
 }
@@ -41,7 +40,6 @@ static void
 node_free (gpointer data)
 {
   MusterClusterNode *self = data;
-
   muster_session_close_quietly (self->session);
   g_clear_object (&self->session);
   g_clear_object (&self->master);
@@ -82,7 +80,6 @@ static gboolean
 check_name (MusterCluster *self, const char *name, GError **error)
 {
   gboolean is_good = *name != '\0' && *name != '.';
-
   for (const char *c = name; *c; c++)
     is_good = is_good && (g_ascii_isalnum (*c) || strchr ("_-.", *c) != NULL);
   if (!is_good)
@@ -100,7 +97,6 @@ static gboolean
 check_master (MusterCluster *self, const char *name, MusterMaster *master, GError **error)
 {
   const char *target = muster_master_target (master);
-
   for (guint i = 0; i < self->nodes->len; i++) {
     const MusterClusterNode *node = self->nodes->pdata[i];
     if (node->master == master || (muster_master_is_remote (master) &&
@@ -265,7 +261,6 @@ static gboolean
 fail_without (const MusterClusterNode *node, MusterJobTask *task, const char *name, GError **error)
 {
   const gboolean is_counter = g_str_has_prefix (name, MUSTER_EPOCH_COUNTER "/");
-
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "Node '%s', %s: its graph has no '%s'%s", node->name,
                       task != NULL ? muster_job_task_name (task) : "around its tasks", name,
@@ -339,7 +334,6 @@ static char *
 kind_of (MusterCluster *self, GPtrArray *parts, GError **error)
 {
   g_autoptr (GString) kind = g_string_new (NULL);
-
   for (guint i = 0; i < parts->len; i++) {
     const MusterJobPart *part = parts->pdata[i];
     const MusterClusterNode *node = muster_cluster_node (self, part->node);
@@ -412,7 +406,6 @@ static void
 muster_cluster_finalize (GObject *object)
 {
   MusterCluster *self = MUSTER_CLUSTER (object);
-
   g_ptr_array_unref (self->nodes);
   g_clear_object (&self->clock);
   G_OBJECT_CLASS (muster_cluster_parent_class)->finalize (object);

@@ -22,7 +22,6 @@ counter_nodes (GError **error)
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
   g_autoptr (MusterTensor) zero = muster_tensor_new_int64 (0);
   g_autoptr (MusterTensor) one = muster_tensor_new_int64 (1);
-
   muster_graph_builder_variable (builder, COUNTER, zero);
   muster_graph_builder_constant (builder, ZERO, zero);
   muster_graph_builder_constant (builder, ONE, one);
@@ -68,7 +67,6 @@ make_counter (MusterClusterNode *node, gint64 deadline_us, GCancellable *cancell
   const char *targets[] = {ASSIGN};
   const MusterStep step = {
       .feeds = &feed, .n_feeds = 1, .targets = targets, .n_targets = 1, .deadline_us = deadline_us};
-
   if (initial < 0) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "negative init_count is not permitted. (%" G_GINT64_FORMAT " epochs)",

@@ -30,7 +30,6 @@ muster_job_new (const MusterJobOptions *options)
 {
   static const MusterJobOptions none = {0};
   MusterJob *self = g_object_new (MUSTER_TYPE_JOB, NULL);
-
   if (options == NULL)
     options = &none;
   self->init = own_group (options->init);
@@ -170,7 +169,6 @@ static gboolean
 check_conditions (MusterJob *self, MusterCluster *cluster, GError **error)
 {
   GPtrArray *parts = self->epoch->parts;
-
   for (guint i = 0; i < parts->len; i++) {
     const MusterJobPart *part = parts->pdata[i];
     for (guint j = 0; j < part->tasks->len; j++) {
@@ -209,7 +207,6 @@ static void
 muster_job_finalize (GObject *object)
 {
   MusterJob *self = MUSTER_JOB (object);
-
   g_clear_object (&self->init);
   g_clear_object (&self->epoch);
   g_clear_object (&self->download);

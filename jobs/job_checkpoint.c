@@ -20,7 +20,6 @@ static void
 entry_free (gpointer data)
 {
   MusterJobEntry *self = data;
-
   muster_job_saver_free (self->saver);
   muster_job_saver_free (self->partial_saver);
   g_clear_object (&self->span);
@@ -36,7 +35,6 @@ static MusterJobEntry *
 entry_new (const char *node, const char *name)
 {
   MusterJobEntry *self = g_new0 (MusterJobEntry, 1);
-
   self->node = g_strdup (node);
   self->name = g_strdup (name);
   self->listed_from = MUSTER_NO_EPOCH;
@@ -149,7 +147,6 @@ muster_job_checkpoint_know_nodes (MusterJobCheckpoint *self, const char *const *
 {
   const char *const own[] = {self->own_name, NULL};
   const gsize n = nodes != NULL ? g_strv_length ((char **)nodes) : 0;
-
   if (*self->directory &&
       !muster_storage_check_path (self->storage, "checkpoint directory", self->directory, error))
     return FALSE;
@@ -358,7 +355,6 @@ muster_job_checkpoint_finish (MusterJobCheckpoint *self, gint64 deadline_us,
                               GCancellable *cancellable, GError **error)
 {
   g_autoptr (GError) first = NULL;
-
   for (guint i = 0; self->entries != NULL && i < self->entries->len; i++)
     (void)finish_entry (self, self->entries->pdata[i], deadline_us, cancellable,
                         first == NULL ? &first : NULL);
@@ -374,7 +370,6 @@ static gboolean
 check_marks (MusterJobCheckpoint *self, gint64 epoch, GError **error)
 {
   const MusterJobEntry *first = self->entries->pdata[0];
-
   for (guint i = 1; i < self->entries->len; i++) {
     const MusterJobEntry *entry = self->entries->pdata[i];
     if (first->listed_from != epoch || entry->listed_from != epoch ||
@@ -459,7 +454,6 @@ static void
 muster_job_checkpoint_finalize (GObject *object)
 {
   MusterJobCheckpoint *self = MUSTER_JOB_CHECKPOINT (object);
-
   g_clear_pointer (&self->entries, g_ptr_array_unref);
   g_clear_object (&self->storage);
   g_clear_object (&self->metadata);

@@ -11,7 +11,6 @@ static void
 stat_free (gpointer data)
 {
   MusterJobStat *self = data;
-
   g_free (self->path);
   g_free (self->node);
   g_free (self);

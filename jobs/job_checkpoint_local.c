@@ -45,7 +45,6 @@ load_node (LocalLoad *self, const char *node, GError **error)
   MusterJobOutput *loaded = NULL;
   g_autoptr (MusterJobTask) task = muster_job_checkpoint_partial_load_task (
       self->checkpoint, node, self->names, self->epoch, self->on, &loaded, error);
-
   if (task == NULL ||
       !muster_cluster_run_task (self->cluster, task, self->deadline_us, self->cancellable, error))
     return FALSE;
@@ -62,7 +61,6 @@ static char **
 loaded_names (const LocalLoad *self)
 {
   g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
-
   for (gsize i = 0; self->names[i]; i++)
     if (g_hash_table_remove (self->loaded, self->names[i]))
       g_strv_builder_add (names, self->names[i]);

@@ -8,7 +8,6 @@ static MusterJobCheckpointWork *
 checkpoint_work_copy (const MusterJobCheckpointWork *work)
 {
   MusterJobCheckpointWork *self = g_memdup2 (work, sizeof *work);
-
   g_object_ref (self->checkpoint);
   g_object_ref (self->storage);
   self->path = g_strdup (work->path);
@@ -21,7 +20,6 @@ static void
 checkpoint_work_free (gpointer data)
 {
   MusterJobCheckpointWork *self = data;
-
   g_object_unref (self->checkpoint);
   g_object_unref (self->storage);
   g_free (self->path);
@@ -35,7 +33,6 @@ start_timer (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UN
              GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
   MusterJobCheckpointWork *self = data;
-
   self->started_us = muster_clock_now_us (self->clock);
   return TRUE;
 }
@@ -63,7 +60,6 @@ add_timer (MusterJobTask *task, const MusterJobCheckpointWork *work)
 {
   MusterJobEntry *entry = work->entry;
   MusterJobCheckpointWork *timer = checkpoint_work_copy (work);
-
   timer->output = muster_job_task_add_output (task, NULL, NULL);
   MusterJobStep init = {.name = entry->name, .func = start_timer, .user_data = timer};
   MusterJobStep exit = {
@@ -83,7 +79,6 @@ muster_job_checkpoint_work_make (const MusterJobCheckpointWork *work, const char
   MusterJobTask *task = muster_job_task_new (name, node, 1);
   MusterJobStep step = {
       .func = func, .user_data = checkpoint_work_copy (work), .destroy = checkpoint_work_free};
-
   muster_job_task_set_step (task, &step, NULL);
   if (timed)
     add_timer (task, work);
@@ -96,7 +91,6 @@ muster_job_checkpoint_work_make_with_output (MusterJobCheckpointWork work, const
                                              MusterJobOutput **output)
 {
   MusterJobTask *task = muster_job_task_new (name, node, 1);
-
   work.output = muster_job_task_add_output (task, NULL, NULL);
   MusterJobStep step = {
       .func = func, .user_data = checkpoint_work_copy (&work), .destroy = checkpoint_work_free};
@@ -128,7 +122,6 @@ muster_job_checkpoint_work_list (MusterClusterNode *node, gint64 deadline_us,
   char **names = self->epoch == MUSTER_NO_EPOCH
                      ? muster_job_saver_list_session (node, deadline_us, cancellable, error)
                      : muster_job_saver_list_file (storage, self->path, &mark, error);
-
   if (names == NULL)
     return FALSE;
   g_strfreev (entry->names);
@@ -194,7 +187,6 @@ names_in_file (const MusterJobCheckpointWork *self, MusterStorage *storage, GErr
 {
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, self->path, error);
   g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
-
   if (reader == NULL)
     return NULL;
   for (char **name = self->names; *name; name++)

@@ -8,7 +8,6 @@ static gint64
 epoch_of (const char *file, const char *node)
 {
   const gsize n = strlen (node);
-
   if (!g_str_has_prefix (file, node) || file[n] != '.' || !g_ascii_isdigit (file[n + 1]))
     return MUSTER_NO_EPOCH;
   char *end;
@@ -35,7 +34,6 @@ muster_job_newest_epoch (MusterStorage *storage, const char *directory, const ch
 {
   g_autoptr (GError) why = NULL;
   g_auto (GStrv) files = muster_storage_list (storage, directory, &why);
-
   *epoch = MUSTER_NO_EPOCH;
   if (files == NULL && muster_error_to_wire (why) != MUSTER_ERROR_NOT_FOUND) {
     g_propagate_error (error, g_steal_pointer (&why));

@@ -21,7 +21,6 @@ static MusterJobWork *
 job_work_new (const MusterJobStep *step)
 {
   MusterJobWork *self = g_new0 (MusterJobWork, 1);
-
   self->name = g_strdup (step->name);
   self->targets = g_strdupv ((char **)step->targets);
   self->feeds = muster_feeds_copy (step->feeds, step->n_feeds);
@@ -39,7 +38,6 @@ static void
 job_work_free (gpointer work)
 {
   MusterJobWork *self = work;
-
   if (self == NULL)
     return;
   if (self->destroy != NULL)
@@ -59,7 +57,6 @@ MusterJobSetup *
 muster_job_setup_new (const MusterJobStep *init, const MusterJobStep *exit)
 {
   MusterJobSetup *self = g_object_new (MUSTER_TYPE_JOB_SETUP, NULL);
-
   self->init = init != NULL ? job_work_new (init) : NULL;
   self->exit = exit != NULL ? job_work_new (exit) : NULL;
   return self;
@@ -69,7 +66,6 @@ static void
 muster_job_setup_finalize (GObject *object)
 {
   MusterJobSetup *self = MUSTER_JOB_SETUP (object);
-
   job_work_free (self->init);
   job_work_free (self->exit);
   G_OBJECT_CLASS (muster_job_setup_parent_class)->finalize (object);
@@ -123,7 +119,6 @@ void
 muster_job_output_take (MusterJobOutput *self, MusterSession *session, GPtrArray *values)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   g_clear_pointer (&self->values, g_ptr_array_unref);
   self->values = values;
   g_set_object (&self->session, session);
@@ -181,7 +176,6 @@ static void
 muster_job_output_finalize (GObject *object)
 {
   MusterJobOutput *self = MUSTER_JOB_OUTPUT (object);
-
   g_clear_pointer (&self->values, g_ptr_array_unref);
   g_clear_object (&self->session);
   g_strfreev (self->tensors);
@@ -209,7 +203,6 @@ MusterJobTask *
 muster_job_task_new (const char *name, const char *node, guint n_instances)
 {
   MusterJobTask *self = g_object_new (MUSTER_TYPE_JOB_TASK, NULL);
-
   g_return_val_if_fail (n_instances <= MUSTER_JOB_MAX_INSTANCES, self);
   self->name = g_strdup (name);
   self->node = g_strdup (node != NULL ? node : LOCAL_NODE);
@@ -298,7 +291,6 @@ static void
 muster_job_task_finalize (GObject *object)
 {
   MusterJobTask *self = MUSTER_JOB_TASK (object);
-
   job_work_free (self->step);
   g_ptr_array_unref (self->setups);
   g_ptr_array_unref (self->instance_setups);
@@ -375,7 +367,6 @@ static void
 beside_free (gpointer data)
 {
   MusterJobBeside *self = data;
-
   g_clear_object (&self->setup);
   job_work_free (self->report);
   g_free (self->node);
@@ -386,7 +377,6 @@ static MusterJobBeside *
 add_beside (MusterJobGroup *self, const char *node)
 {
   MusterJobBeside *beside = g_new0 (MusterJobBeside, 1);
-
   beside->node = g_strdup (node != NULL ? node : LOCAL_NODE);
   g_ptr_array_add (self->beside, beside);
   return beside;
@@ -454,7 +444,6 @@ static void
 part_free (gpointer data)
 {
   MusterJobPart *self = data;
-
   g_ptr_array_unref (self->tasks);
   g_ptr_array_unref (self->setups);
   g_ptr_array_unref (self->reports);
@@ -467,7 +456,6 @@ static MusterJobPart *
 part_of (GPtrArray *parts, GHashTable *names, const char *node)
 {
   const char *mapped = names != NULL ? g_hash_table_lookup (names, node) : NULL;
-
   node = mapped != NULL ? mapped : node;
   for (guint i = 0; i < parts->len; i++)
     if (g_str_equal (((MusterJobPart *)parts->pdata[i])->node, node))
@@ -486,7 +474,6 @@ same_names (GHashTable *a, GHashTable *b)
 {
   GHashTableIter iter;
   gpointer from, to;
-
   if ((a != NULL ? g_hash_table_size (a) : 0) != (b != NULL ? g_hash_table_size (b) : 0))
     return FALSE;
   if (a == NULL || b == NULL)
@@ -504,7 +491,6 @@ copy_names (GHashTable *names)
   GHashTable *copy = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   GHashTableIter iter;
   gpointer from, to;
-
   if (names == NULL)
     return copy;
   g_hash_table_iter_init (&iter, names);
@@ -547,7 +533,6 @@ static void
 muster_job_group_finalize (GObject *object)
 {
   MusterJobGroup *self = MUSTER_JOB_GROUP (object);
-
   g_clear_pointer (&self->parts, g_ptr_array_unref);
   g_clear_pointer (&self->mapped, g_hash_table_unref);
   g_hash_table_unref (self->names);

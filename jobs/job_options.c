@@ -104,7 +104,6 @@ GError *
 muster_job_runner_last_failure (MusterJobRunner *self)
 {
   const GError *last = NULL;
-
   g_return_val_if_fail (self != NULL, NULL);
   (void)muster_job_runner_failed_epochs (self, &last);
   return last != NULL ? g_error_copy (last) : NULL;

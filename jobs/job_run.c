@@ -56,7 +56,6 @@ static void
 fail_task (NodeRun *self, MusterJobTask *task, GError *failure)
 {
   Run *run = self->run;
-
   if (task != NULL)
     g_prefix_error (&failure, "Node '%s', task '%s': ", self->node->name,
                     muster_job_task_name (task));
@@ -81,7 +80,6 @@ run_ops (NodeRun *self, const MusterJobWork *work, GError **error)
                      .n_targets = work->targets != NULL ? g_strv_length (work->targets) : 0,
                      .deadline_us = self->run->deadline_us};
   const guint64 n = work->repeat > 0 ? work->repeat : work->until_end ? G_MAXUINT64 : 1;
-
   for (guint64 i = 0; step.n_targets > 0 && i < n; i++) {
     g_autoptr (GError) failure = NULL;
     if (g_cancellable_set_error_if_cancelled (self->run->cancellable, error))
@@ -102,7 +100,6 @@ static gboolean
 run_work (NodeRun *self, MusterJobTask *task, const MusterJobWork *work)
 {
   GError *failure = NULL;
-
   if (has_failed (self->run))
     return FALSE;
   if (work == NULL)
@@ -133,7 +130,6 @@ run_instance (gpointer data)
 {
   TaskRun *self = data;
   MusterJobTask *task = self->task;
-
   (void)(run_setups (self->node_run, task, task->instance_setups, FALSE) &&
          run_work (self->node_run, task, task->step) &&
          run_setups (self->node_run, task, task->instance_setups, TRUE));
@@ -164,7 +160,6 @@ run_report (gpointer data)
   NodeRun *node_run = self->node_run;
   MusterClock *clock = node_run->run->clock;
   gboolean goes_on = TRUE;
-
   while (goes_on) {
     const gint64 wake_us =
         muster_deadline_after (muster_clock_now_us (clock), self->report->interval_us);
@@ -214,7 +209,6 @@ static void
 hand_out (NodeRun *self, GPtrArray *outputs, MusterTensor **fetched)
 {
   gsize next = 0;
-
   for (guint i = 0; i < outputs->len; i++) {
     MusterJobOutput *output = outputs->pdata[i];
     GPtrArray *values = g_ptr_array_new_with_free_func (tensor_unref);
@@ -231,7 +225,6 @@ fetch_outputs (NodeRun *self)
   g_autoptr (GPtrArray) outputs = g_ptr_array_new ();
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
   GError *failure = NULL;
-
   for (guint i = 0; i < self->part->tasks->len; i++) {
     MusterJobTask *task = self->part->tasks->pdata[i];
     for (guint j = 0; j < task->outputs->len; j++) {
@@ -264,7 +257,6 @@ static gpointer
 run_node (gpointer data)
 {
   NodeRun *self = data;
-
   if (!run_setups (self, NULL, self->part->setups, FALSE))
     return NULL;
   run_tasks_and_reports (self);

@@ -97,7 +97,6 @@ static void
 begin_goodput (MusterJobRunner *self, MusterCluster *cluster)
 {
   MusterGoodputMeter *meter = muster_goodput_meter_new (muster_cluster_clock (cluster));
-
   g_mutex_lock (&self->lock);
   g_clear_pointer (&self->meter, muster_goodput_meter_unref);
   self->meter = meter;
@@ -133,7 +132,6 @@ static gboolean
 run_group (Training *self, MusterJobGroup *group, const char *stage, GError **error)
 {
   g_autoptr (MusterJobGroup) own = group;
-
   if (own != NULL &&
       muster_cluster_run (self->cluster, own, stage_deadline (self->runner, self->deadline_us),
                           self->cancellable, error))
@@ -180,7 +178,6 @@ static gboolean
 stage (Training *self, gint64 epoch, GError **error)
 {
   MusterJobCheckpoint *checkpoint = self->runner->checkpoint;
-
   if (run_group (self, muster_job_checkpoint_stage_group (checkpoint, epoch, error), "saving",
                  error))
     return TRUE;
@@ -257,7 +254,6 @@ collect_save (Training *self, GError **error)
 {
   MusterJobRunner *runner = self->runner;
   GError *failure = NULL;
-
   if (runner->save == NULL)
     return TRUE;
   const gint64 epoch = muster_job_save_epoch (runner->save);
@@ -272,7 +268,6 @@ static gboolean
 start_save (Training *self, gint64 epoch, gboolean finished, gboolean *is_made, GError **error)
 {
   const MusterJobSaveOptions options = save_options (self, epoch, finished);
-
   if (!is_accessible (self, is_made, error))
     return FALSE;
   if (!*is_made)
@@ -290,7 +285,6 @@ save_or_put_up (Training *self, gint64 epoch, gboolean finished, GError **error)
   const gboolean is_blocking = runner->options.save_blocking;
   GError *failure = NULL;
   gboolean is_made = FALSE;
-
   if (runner->checkpoint == NULL)
     return TRUE;
   if (!collect_save (self, error))
@@ -316,7 +310,6 @@ save_or_warn (Training *self, gint64 epoch, gboolean finished, GError **error)
   MusterGoodputMeter *meter = self->runner->meter;
   const MusterTimeUse use = muster_goodput_meter_enter (meter, MUSTER_TIME_SAVING);
   gboolean is_done = save_or_put_up (self, epoch, finished, error);
-
   (void)muster_goodput_meter_enter (meter, use);
   return is_done;
 }
@@ -372,7 +365,6 @@ static void
 warn_of_no_directory (Training *self)
 {
   MusterJobCheckpoint *checkpoint = self->runner->checkpoint;
-
   if (checkpoint != NULL &&
       muster_job_checkpoint_lacks_directory (
           checkpoint, stage_deadline (self->runner, self->deadline_us), self->cancellable))
@@ -408,7 +400,6 @@ static void
 add_remedy (Training *self, gint64 epoch, GError *failure)
 {
   gint64 before;
-
   if (!muster_storage_failure_is_damage (failure) ||
       !muster_job_checkpoint_epoch_before (self->runner->checkpoint, epoch, &before,
                                            stage_deadline (self->runner, self->deadline_us),
@@ -442,7 +433,6 @@ static gboolean
 read_condition (MusterJobOutput *output, gboolean *is_true, GError **error)
 {
   g_autoptr (MusterTensor) value = muster_job_output_get (output, error);
-
   if (value == NULL)
     return FALSE;
   gint64 truth;
@@ -461,7 +451,6 @@ static gboolean
 read_conditions (MusterJob *job, gboolean *stops, GError **error)
 {
   GPtrArray *conditions = muster_job_stop_conditions (job);
-
   *stops = FALSE;
   for (guint i = 0; i < conditions->len; i++) {
     gboolean is_true = FALSE;
@@ -480,7 +469,6 @@ run_epochs (Training *self, gint64 *epoch, GError **error)
 {
   MusterJobRunner *runner = self->runner;
   gboolean stops = FALSE;
-
   (void)muster_goodput_meter_enter (runner->meter, MUSTER_TIME_TRAINING);
   while (!stops) {
     g_autofree char *stage = g_strdup_printf ("Epoch %" G_GINT64_FORMAT, ++*epoch);
@@ -503,7 +491,6 @@ end (Training *self, gint64 epoch, GError **error)
 {
   MusterJobRunner *runner = self->runner;
   MusterJobUploadBuilder *upload = runner->options.upload;
-
   if (upload != NULL && !run_group (self, build_upload (upload, epoch, runner->checkpoint, error),
                                     "The upload group", error))
     return FALSE;
@@ -527,7 +514,6 @@ static gboolean
 train (Training *self, gint64 resume_epoch, gboolean is_over, gint64 *last_epoch, GError **error)
 {
   gint64 epoch = MAX (resume_epoch, 0);
-
   MusterGoodputMeter *meter = self->runner->meter;
 
   (void)muster_goodput_meter_enter (
@@ -579,7 +565,6 @@ static void
 muster_job_runner_finalize (GObject *object)
 {
   MusterJobRunner *self = MUSTER_JOB_RUNNER (object);
-
   g_clear_object (&self->job);
   g_clear_object (&self->checkpoint);
   g_clear_object (&self->options.upload);

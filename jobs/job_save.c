@@ -31,7 +31,6 @@ muster_job_save_complete (const MusterJobSaveOptions *options, GCancellable *can
 {
   MusterJobCheckpoint *checkpoint = options->checkpoint;
   const gint64 stage_us = options->stage_timeout_us, deadline_us = options->deadline_us;
-
   return muster_job_checkpoint_finish (
              checkpoint, muster_job_stage_deadline (stage_us, deadline_us), cancellable, error) &&
          muster_job_checkpoint_write_metadata (checkpoint, options->epoch, options->finished,
@@ -46,7 +45,6 @@ static gpointer
 complete (gpointer data)
 {
   MusterJobSave *self = data;
-
   (void)muster_job_save_complete (&self->options, self->cancellable, &self->failure);
   g_cancellable_cancel (self->ended);
   return NULL;
@@ -56,7 +54,6 @@ MusterJobSave *
 muster_job_save_start (const MusterJobSaveOptions *options)
 {
   MusterJobSave *self = g_new0 (MusterJobSave, 1);
-
   self->options = *options;
   g_object_ref (self->options.checkpoint);
   self->cancellable = g_cancellable_new ();

@@ -30,7 +30,6 @@ static gboolean
 names_copy_to_host (MusterSaveable *saveable, GPtrArray *tensors, GError **error G_GNUC_UNUSED)
 {
   MusterJobNames *self = MUSTER_JOB_NAMES (saveable);
-
   muster_named_tensors_add (tensors, "list", self->list);
   muster_named_tensors_add (tensors, "save", self->mark);
   return TRUE;
@@ -109,7 +108,6 @@ muster_job_saver_new (MusterClusterNode *node, const char *const *names, gint64 
                       GCancellable *cancellable, GError **error)
 {
   g_autoptr (MusterJobSaver) self = g_new0 (MusterJobSaver, 1);
-
   self->names = g_strdupv ((char **)names);
   self->session = g_object_ref (node->session);
   if (*names != NULL && !build (self, node, deadline_us, cancellable, error))
@@ -154,7 +152,6 @@ check_directory (MusterStorage *storage, const char *directory, gint64 deadline_
 {
   g_autoptr (MusterStorage) bound = muster_storage_bound (storage, deadline_us, NULL, cancellable);
   g_auto (GStrv) files = muster_storage_list (bound, directory, error);
-
   if (files == NULL)
     g_prefix_error (error, "The directory of the job's checkpoints: ");
   return files != NULL;
@@ -245,7 +242,6 @@ take_snapshot (MusterJobSaver *self, const char *path, gint64 deadline_us,
                GCancellable *cancellable, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-
   if (self->async == NULL)
     self->async = muster_async_saver_new (self->saver, self->session, NULL, error);
   if (self->async == NULL)
@@ -297,7 +293,6 @@ muster_job_saver_finish (MusterJobSaver *self, gint64 deadline_us, GCancellable 
 {
   g_autoptr (MusterSaveTicket) ticket = g_steal_pointer (&self->ticket);
   g_autoptr (GError) failure = NULL;
-
   if (ticket == NULL)
     return finish_list (self, deadline_us, cancellable, error);
   if (muster_save_ticket_wait (ticket, MUSTER_SAVE_DURABLE, deadline_us, cancellable, &failure))
@@ -330,7 +325,6 @@ static GHashTable *
 set_of (MusterTensor *list)
 {
   GHashTable *set = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-
   for (gint64 i = 0; i < muster_tensor_n_elements (list); i++) {
     const MusterString text = muster_tensor_string (list, i);
     g_hash_table_add (set, g_strndup (text.data, text.size));
@@ -347,7 +341,6 @@ names_with_values (MusterMetaGraph *meta_graph, MusterTensor *missing)
   g_autoptr (GHashTable) without = set_of (missing);
   g_autoptr (GHashTable) left_out = g_hash_table_new (g_str_hash, g_str_equal);
   g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
-
   for (int pass = 0; pass < 2; pass++)
     for (gsize i = 0; i < n; i++) {
       const MusterVariableInfo *it = &variables[i];

@@ -80,7 +80,6 @@ read_text (MusterStorage *storage, const char *path, GError **error)
   g_autoptr (GError) why = NULL;
   guint64 size = 0;
   MusterStorageInput *input = muster_storage_open (storage, path, &size, &why);
-
   if (input == NULL) {
     if (muster_error_to_wire (why) != MUSTER_ERROR_NOT_FOUND)
       g_propagate_error (error, g_steal_pointer (&why));
@@ -133,7 +132,6 @@ parse (MusterJobStateFile *self, const char *text, gint64 *epoch, gboolean *fini
 {
   g_autoptr (GKeyFile) file = g_key_file_new ();
   g_autoptr (GError) failure = NULL;
-
   if (!g_utf8_validate (text, -1, NULL)) /* or messages would contain it */
     return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "not a text file");
   if (!g_key_file_load_from_data (file, text, strlen (text), G_KEY_FILE_NONE, error))
@@ -165,7 +163,6 @@ static char *
 remedy (MusterJobStateFile *self, MusterStorage *storage)
 {
   gint64 epoch = MUSTER_NO_EPOCH;
-
   if (!newest_epoch (self, storage, &epoch, NULL))
     return g_strdup ("repair it");
   if (epoch == MUSTER_NO_EPOCH)
@@ -205,7 +202,6 @@ state_file_set_params (MusterJobMetadata *metadata, const MusterJobParams *param
                        GError **error G_GNUC_UNUSED)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
-
   g_free (self->directory);
   self->directory = g_strdup (params->directory);
   g_set_object (&self->storage, params->storage);
@@ -253,7 +249,6 @@ state_file_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *e
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
   gint64 known;
   gboolean has_finished;
-
   if (!check_params (self, error))
     return FALSE;
   g_autoptr (MusterStorage) storage = storage_within (self, deadline_us, cancellable);
@@ -273,7 +268,6 @@ state_file_accessible (MusterJobMetadata *metadata, gint64 epoch G_GNUC_UNUSED,
                        GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
-
   if (!check_params (self, error))
     return FALSE;
   g_autoptr (MusterStorage) storage = storage_within (self, deadline_us, cancellable);
@@ -294,7 +288,6 @@ keep_choice (MusterJobStateFile *self, GPtrArray *stats, gint64 deadline_us,
 {
   const MusterJobStat *first = stats->len > 0 ? stats->pdata[0] : NULL;
   const gint64 epoch = self->chosen;
-
   if (epoch == MUSTER_NO_EPOCH || first == NULL || first->epoch != epoch)
     return TRUE;
   if (!check_params (self, error) ||
@@ -315,7 +308,6 @@ state_file_report (MusterJobMetadata *metadata, const char *action, GPtrArray *s
                    gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
-
   g_free (self->action);
   self->action = g_strdup (action);
   g_clear_pointer (&self->stats, g_ptr_array_unref);
@@ -338,7 +330,6 @@ static void
 muster_job_state_file_finalize (GObject *object)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (object);
-
   g_free (self->directory);
   g_clear_object (&self->storage);
   g_strfreev (self->nodes);

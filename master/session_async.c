@@ -21,7 +21,6 @@ static void
 run (gpointer data, GCancellable *cancellable, GError **error)
 {
   Run *call = data;
-
   call->fetched = g_try_new0 (MusterTensor *, n_fetches (call));
   (void)muster_session_run (call->self, call->step, call->fetched, &call->metadata, cancellable,
                             error);
@@ -31,7 +30,6 @@ static void
 clear_run (gpointer data)
 {
   Run *call = data;
-
   for (gsize i = 0; call->fetched != NULL && i < n_fetches (call); i++)
     g_clear_pointer (&call->fetched[i], muster_tensor_unref);
   g_free (call->fetched);
@@ -46,7 +44,6 @@ muster_session_run_async (MusterSession *self, const MusterStep *step, GCancella
                           GAsyncReadyCallback callback, gpointer user_data)
 {
   Run *call = g_new0 (Run, 1);
-
   call->self = self;
   call->step = step != NULL ? muster_step_copy (step) : NULL;
   muster_background_start (&running, self, call, cancellable, callback, user_data);

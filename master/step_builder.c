@@ -19,7 +19,6 @@ static void
 clear_feed (gpointer data)
 {
   MusterFeed *feed = data;
-
   g_free ((char *)feed->name);
   muster_tensor_unref (feed->tensor);
 }
@@ -28,7 +27,6 @@ MusterStepBuilder *
 muster_step_builder_new (void)
 {
   MusterStepBuilder *self = g_new0 (MusterStepBuilder, 1);
-
   g_atomic_ref_count_init (&self->refs);
   self->feeds = g_array_new (FALSE, FALSE, sizeof (MusterFeed));
   g_array_set_clear_func (self->feeds, clear_feed);

@@ -43,7 +43,6 @@ static double
 present_cost_us (const MusterCountdown *self)
 {
   gint64 cost_us = self->costs_us[0];
-
   for (guint i = 1; i < MIN (self->polls, MUSTER_COUNTDOWN_MEMORY); i++)
     cost_us = MIN (cost_us, self->costs_us[i]);
   return (double)cost_us;
@@ -64,7 +63,6 @@ pause_us (const MusterCountdown *self, gint64 now_us, double chance)
   double crowding = cost / (double)MAX (self->least_cost_us, NOISE_US);
   int per_poll = MIN (1 << MIN (self->polls - 1, 10), PAUSES_PER_POLL);
   double pause = (double)least_pause_us (now_us - self->started_us);
-
   pause = MAX (pause, cost * per_poll * CLAMP (crowding, 1, MAX_CROWDING));
   pause = MIN (pause, (double)self->ceiling_us) * (1 - JITTER * chance);
   return MAX ((gint64)pause, 1);

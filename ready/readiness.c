@@ -20,7 +20,6 @@ static char *
 decode_name (MusterString name)
 {
   GString *text = g_string_sized_new (name.size);
-
   while (name.size > 0) {
     const char *end;
     g_utf8_validate_len (name.data, name.size, &end);
@@ -51,7 +50,6 @@ judge_value (const char *op, const MusterTensor *value, MusterReadyOpResult *rea
 {
   gint64 n = value == NULL ? 0 : muster_tensor_n_elements (value);
   g_autoptr (GPtrArray) missing = g_ptr_array_new_with_free_func (g_free);
-
   readiness->is_ready = n == 0 || muster_tensor_dtype (value) == MUSTER_INT32;
   if (readiness->is_ready)
     return TRUE;
@@ -129,7 +127,6 @@ evaluate (MusterSession *session, const MusterReadyOp *op, gint64 deadline_us,
           GCancellable *cancellable, GError **failure)
 {
   g_autoptr (GError) refused = NULL;
-
   if (op->fetch == NULL) {
     muster_session_run_op (session, op->target, deadline_us, cancellable, failure);
     return NULL;

@@ -21,7 +21,6 @@ draw_pause_us (const MusterRetryPolicy *policy, MusterFailure failure, guint in_
   gint64 first_us = policy->first_pause_us > 0 ? policy->first_pause_us : FIRST_PAUSE_US;
   gint64 last_us = policy->last_pause_us > 0 ? policy->last_pause_us : LAST_PAUSE_US;
   gint64 ceiling_us = MIN (first_us, last_us);
-
   if (failure == MUSTER_FAILURE_LOST_SESSION && in_a_row == 0)
     return MAX ((gint64)((double)ceiling_us / LOST_SESSION_SHARE * chance), MIN_PAUSE_US);
   for (guint i = 0; i < MIN (in_a_row, MAX_DOUBLINGS) && ceiling_us < last_us; i++)

@@ -38,7 +38,6 @@ muster_waiter_new (MusterSession *session, const MusterWatchFor *what, gint64 ce
                    MusterClock *clock)
 {
   MusterWaiter *self = g_new0 (MusterWaiter, 1);
-
   self->session = g_object_ref (session);
   self->gate_op = g_strdup (what->ready_for_local_init_op);
   self->ready_op = g_strdup (what->ready_op);
@@ -121,7 +120,6 @@ probe (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable
   const MusterReadyOp *op = &self->ops[condition];
   g_auto (MusterReadyOpResult) found = {0};
   g_auto (MusterReadiness) now = {0};
-
   if (!muster_ready_op_run (self->session, op, deadline_us, cancellable, &found, error))
     return FALSE;
   now.gate_open = condition == READY || found.is_ready;
@@ -139,7 +137,6 @@ poll_in_time (MusterWaiter *self, Condition condition, gint64 now_us, gint64 dea
 {
   gint64 limit_us = MIN (deadline_us, muster_deadline_after (now_us, POLL_LIMIT_US));
   g_autoptr (GError) failure = NULL;
-
   if (probe (self, condition, limit_us, cancellable, &failure))
     return TRUE;
   if (limit_us < deadline_us &&
@@ -172,7 +169,6 @@ poll_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
 {
   MusterCountdown countdown;
   gint64 now_us = muster_clock_now_us (self->clock);
-
   if (self->ops[condition].name == NULL)
     muster_ready_op_find (&self->ops[condition], op_of (self, condition),
                           muster_session_graph (self->session));
@@ -222,7 +218,6 @@ receive (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable, GErr
 {
   g_auto (MusterReadiness) now = {0};
   g_autoptr (GError) failure = NULL;
-
   if (!ensure_watch (self, deadline_us, error))
     return FALSE;
   if (!muster_watch_next (self->watch, &now, cancellable, &failure)) {
@@ -247,7 +242,6 @@ static gboolean
 check_job (const MusterWaiter *self, GError **error)
 {
   const MusterAnnouncement *chief = self->readiness.chief;
-
   if (self->model == NULL || chief == NULL || chief->phase != MUSTER_CHIEF_OVER)
     return TRUE;
   g_autofree char *age = muster_format_duration (MAX (chief->phase_age_us, 0));

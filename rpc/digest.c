@@ -10,7 +10,6 @@ muster_digest_of (MusterRope *rope)
   const GPtrArray *pieces = muster_rope_pieces (rope);
   MusterDigest digest = {{0}};
   EVP_MD_CTX *context = EVP_MD_CTX_new ();
-
   g_assert (context != NULL && EVP_DigestInit_ex (context, EVP_sha256 (), NULL) == 1);
   for (guint i = 0; i < pieces->len; i++) {
     gsize size;

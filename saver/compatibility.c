@@ -20,7 +20,6 @@ static void
 incompatibility_clear (gpointer data)
 {
   MusterIncompatibility *self = data;
-
   g_free (self->name);
   g_free (self->key);
   g_free (self->suggestion);
@@ -89,7 +88,6 @@ open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
 {
   g_autoptr (GError) failure = NULL;
   MusterBundleReader *reader = muster_bundle_reader_open (storage, prefix, &failure);
-
   if (reader != NULL)
     return reader;
   if (muster_error_to_wire (failure) == MUSTER_ERROR_NOT_FOUND) {
@@ -106,7 +104,6 @@ static GHashTable *
 names_wanted (MusterMatch *self)
 {
   const GArray *wanted = self->plan->wanted;
-
   if (self->names != NULL)
     return self->names;
   self->names = g_hash_table_new (g_str_hash, g_str_equal);
@@ -121,7 +118,6 @@ check_names (MusterMatch *self, GHashTable *names, GError **error)
 {
   GHashTableIter iter;
   gpointer name;
-
   if (names == NULL)
     return TRUE;
   g_hash_table_iter_init (&iter, names);
@@ -152,7 +148,6 @@ static gboolean
 take (MusterMatch *self, guint index, const char *key)
 {
   const MusterBundleEntry **found = find (self, key);
-
   if (found == NULL)
     return FALSE;
   self->is_read[found - self->there] = TRUE;
@@ -189,7 +184,6 @@ gboolean
 muster_match_may_lack (MusterMatch *self, const MusterRestoreOptions *options, const char *name)
 {
   gboolean is_named = FALSE;
-
   for (const char *const *one = options->may_lack; one != NULL && *one != NULL; one++) {
     is_named |= strcmp (*one, name) == 0;
     if (muster_bundle_reader_find (self->reader, *one) != NULL)
@@ -222,7 +216,6 @@ add_difference (MusterMatch *self, MusterIncompatibilityKind kind, const MusterW
                 const MusterBundleEntry *entry)
 {
   const char *key = strcmp (entry->name, wanted->name) != 0 ? entry->name : NULL;
-
   add_incompatibility (&self->compatibility,
                        (MusterIncompatibility){.kind = kind,
                                                .is_fault = TRUE,
@@ -254,7 +247,6 @@ static gint64
 n_elements (int n_dims, const gint64 *dims)
 {
   gint64 n = n_dims < 0 ? -1 : 1;
-
   for (int i = 0; i < n_dims && n >= 0; i++)
     n = dims[i] < 0 || (dims[i] > 0 && n > G_MAXINT64 / dims[i]) ? -1 : n * dims[i];
   return n;
@@ -266,7 +258,6 @@ n_read (const MusterWanted *wanted, const MusterBundleEntry *entry)
 {
   MusterSliceSpec spec;
   MusterExtent slice[MUSTER_MAX_DIMS];
-
   if (!*wanted->slice || !muster_slice_spec_parse (&spec, wanted->slice, NULL) ||
       spec.n_dims != entry->n_dims ||
       !muster_slice_resolve (spec.n_dims, entry->dims, spec.extents, slice))
@@ -279,7 +270,6 @@ size_of (const MusterWanted *wanted, const MusterBundleEntry *entry)
 {
   gint64 n = n_read (wanted, entry);
   gsize size = muster_dtype_size (entry->dtype);
-
   /* Strings have no fixed size. */
   return size == 0 || n < 0 ? (guint64)entry->size : (guint64)n * size;
 }
@@ -332,7 +322,6 @@ find_own (MusterMatch *self)
 {
   const GArray *by_name = self->plan->by_name;
   gsize at = 0;
-
   for (guint i = 0; i < by_name->len; i++) {
     guint index = g_array_index (by_name, guint, i);
     const char *name = g_array_index (self->plan->wanted, MusterWanted, index).name;
@@ -369,7 +358,6 @@ static void
 compare (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *options)
 {
   const guint n_wanted = self->plan->wanted->len;
-
   self->is_plain = TRUE;
   self->is_read = g_malloc0 (MAX (self->n_there, 1));
   self->entries = g_new0 (const MusterBundleEntry *, MAX (n_wanted, 1));
@@ -395,7 +383,6 @@ suggest (MusterMatch *self)
 {
   GArray *all = self->compatibility.incompatibilities;
   guint n_suggestions = 0;
-
   for (guint i = 0; i < all->len && n_suggestions < MOST_SUGGESTIONS; i++) {
     MusterIncompatibility *one = &g_array_index (all, MusterIncompatibility, i);
     if (one->kind != MUSTER_INCOMPATIBLE_MISSING)
@@ -411,7 +398,6 @@ muster_match_make (MusterMatch *self, MusterSaver *saver, MusterStorage *storage
                    const char *prefix, const MusterRestoreOptions *options, GError **error)
 {
   GError *failure = NULL;
-
   *self = (MusterMatch){.plan = saver->restore_plan};
   self->reader = open_checkpoint (storage, prefix, error);
   if (self->reader != NULL && self->plan == NULL)
@@ -434,7 +420,6 @@ muster_saver_compare (MusterSaver *self, const char *prefix, const MusterRestore
                       MusterCompatibility *compatibility, GError **error)
 {
   g_auto (MusterMatch) match = {0};
-
   g_return_val_if_fail (MUSTER_IS_SAVER (self), FALSE);
 
   if (!self->is_empty && !muster_storage_check_path (self->storage, "checkpoint", prefix, error))
@@ -495,7 +480,6 @@ faults_to_text (const MusterCompatibility *self)
   GString *text = g_string_new (NULL);
   guint n_lines = 0;
   int width = 0;
-
   for (guint i = 0; i < self->incompatibilities->len; i++) {
     const MusterIncompatibility *incompatibility =
         &g_array_index (self->incompatibilities, MusterIncompatibility, i);
@@ -533,7 +517,6 @@ gboolean
 muster_match_check (MusterMatch *self, GError **error)
 {
   const MusterCompatibility *compatibility = &self->compatibility;
-
   if (compatibility->n_faults == 0)
     return TRUE;
   suggest (self);

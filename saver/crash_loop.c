@@ -28,7 +28,6 @@ try_once (Change *self, Attempt attempt, gint64 deadline_us, GCancellable *cance
 {
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       self->saver->storage, self->directory, deadline_us, self->saver->clock, cancellable, error);
-
   if (lock == NULL)
     return FALSE;
   self->storage = muster_directory_lock_storage (lock);
@@ -43,7 +42,6 @@ try_until_done (Change *self, Attempt attempt, gint64 deadline_us, GCancellable 
                 GError **error)
 {
   MusterClock *clock = self->saver->clock;
-
   deadline_us = MIN (deadline_us, muster_deadline_after (muster_clock_now_us (clock), LOCK_US));
   for (guint n_tries = 0;;) {
     GError *why = NULL;
@@ -126,7 +124,6 @@ is_living (const Change *change, const MusterCheckpointRecord *record,
 {
   MusterSaver *self = change->saver;
   const char *directory = change->directory;
-
   if (record->chief == NULL || model->holder == NULL || record->life != NULL)
     return FALSE;
   g_autofree char *holding =
@@ -147,7 +144,6 @@ static gboolean
 has_died_in_fast_tier (const Change *change)
 {
   const MusterSaver *self = change->saver;
-
   for (guint i = 0; i < self->tiers->n; i++) {
     const char *directory = self->tiers->fast[i].rule.directory;
     g_autoptr (MusterCheckpointRecord) record =
@@ -219,7 +215,6 @@ static gboolean
 remove_life_once (const Change *change, MusterCheckpointRecord *record, GError **error)
 {
   const End *what = change->what;
-
   /* Another job may have restored from there since. */
   if (g_strcmp0 (record->life, what->name) != 0)
     return TRUE;

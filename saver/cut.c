@@ -13,7 +13,6 @@ quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, 
          GError **error)
 {
   const MusterCutInterface *iface = MUSTER_CUT_GET_IFACE (cut);
-
   return iface->quiesce == NULL || iface->quiesce (cut, session, deadline_us, cancellable, error);
 }
 
@@ -22,7 +21,6 @@ check (MusterSession *session, gboolean *is_consistent, gint64 deadline_us,
        GCancellable *cancellable, gpointer cut, GError **error)
 {
   const MusterCutInterface *iface = MUSTER_CUT_GET_IFACE (cut);
-
   if (iface->check != NULL)
     return iface->check (cut, session, is_consistent, deadline_us, cancellable, error);
   *is_consistent = TRUE;
@@ -40,7 +38,6 @@ static void
 release (MusterSession *session, gpointer cut)
 {
   const MusterCutInterface *iface = MUSTER_CUT_GET_IFACE (cut);
-
   if (iface->release != NULL)
     iface->release (cut, session);
 }

@@ -39,7 +39,6 @@ look_in_fast_tiers (MusterSaver *self, MusterStorage *storage, MusterGoodput *go
                                .base_name = self->directory.base_name,
                                .latest_filename = self->directory.latest_filename};
   const char *directories[MUSTER_MAX_FAST_TIERS];
-
   if (tiers->n == 0)
     return;
   for (guint i = 0; i < tiers->n; i++)

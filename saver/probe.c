@@ -52,7 +52,6 @@ find_readers (MusterSaver *self)
   g_autoptr (GHashTable) seen = g_hash_table_new (g_direct_hash, g_direct_equal);
   g_autoptr (GPtrArray) left = g_ptr_array_new ();
   const MusterNode *save = node_of (graph, self->info.save_tensor);
-
   if (save != NULL)
     g_ptr_array_add (left, (gpointer)save);
   while (left->len > 0) {
@@ -78,7 +77,6 @@ is_no_answer (const GError *failure)
   static const MusterError codes[] = {MUSTER_ERROR_DEADLINE_EXCEEDED, MUSTER_ERROR_UNAVAILABLE,
                                       MUSTER_ERROR_ABORTED, MUSTER_ERROR_CANCELLED,
                                       MUSTER_ERROR_UNAUTHENTICATED};
-
   if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED))
     return TRUE;
   for (guint i = 0; i < G_N_ELEMENTS (codes); i++)
@@ -94,7 +92,6 @@ add_vector (MusterGraphBuilder *builder, const char *name, const char *device, c
 {
   const char *const texts[] = {text, NULL};
   g_autoptr (MusterTensor) value = muster_tensor_new_strv (texts);
-
   muster_graph_builder_constant (builder, name, value);
   if (*device)
     muster_graph_builder_device (builder, device);
@@ -153,7 +150,6 @@ static char *
 random_key (MusterSaver *self)
 {
   GString *key = g_string_new (NULL);
-
   for (int i = 0; i < MUSTER_PROBE_KEY_LEN / 8; i++)
     g_string_append_printf (key, "%08x",
                             (guint32)(muster_clock_random (self->clock) * G_MAXUINT32));
@@ -242,7 +238,6 @@ static gboolean
 ask_one (Query *self, guint i, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-
   if (read_back (self, i, 1, &failure))
     return TRUE;
   if (is_no_answer (failure)) {
@@ -285,7 +280,6 @@ static gboolean
 judge (const Query *self, const char *directory, GError **error)
 {
   g_autoptr (GPtrArray) blind = g_ptr_array_new_with_free_func (g_free);
-
   for (guint i = 0; i < self->nodes->readers->len; i++) {
     g_autofree char *name = name_of (reader_at (self->nodes, i));
     if (!self->sees[i] && !g_ptr_array_find_with_equal_func (blind, name, g_str_equal, NULL))
@@ -353,7 +347,6 @@ probe (MusterSaver *self, MusterSession *session, const char *directory, gboolea
 {
   g_autoptr (MusterProbeNodes) nodes = NULL;
   gboolean is_seen = FALSE;
-
   if (!muster_probe_recall (self->probe, session, directory, &nodes, &is_seen) &&
       !nodes_for (self, session, &nodes, deadline_us, cancellable, error))
     return FALSE;

@@ -22,7 +22,6 @@ GArray *
 muster_probe_readers_new (void)
 {
   GArray *readers = g_array_new (FALSE, TRUE, sizeof (MusterProbeReader));
-
   g_array_set_clear_func (readers, reader_clear);
   return readers;
 }
@@ -31,7 +30,6 @@ MusterProbeNodes *
 muster_probe_nodes_new (char *filename, GArray *readers)
 {
   MusterProbeNodes *self = g_atomic_rc_box_new0 (MusterProbeNodes);
-
   self->filename = filename;
   self->readers = g_array_ref (readers);
   return self;
@@ -41,7 +39,6 @@ static void
 nodes_clear (gpointer data)
 {
   MusterProbeNodes *self = data;
-
   g_free (self->filename);
   g_array_unref (self->readers);
 }
@@ -58,7 +55,6 @@ MusterProbe *
 muster_probe_new (void)
 {
   MusterProbe *self = g_new0 (MusterProbe, 1);
-
   g_mutex_init (&self->lock);
   g_weak_ref_init (&self->session, NULL);
   self->directories = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);

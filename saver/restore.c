@@ -44,7 +44,6 @@ static void
 fault_free (gpointer data)
 {
   Fault *self = data;
-
   g_free (self->prefix);
   g_error_free (self->error);
   g_free (self);
@@ -103,7 +102,6 @@ static gboolean
 lacks_needed (const MusterRestoreRun *self)
 {
   MusterBundleReader *reader = self->match.reader;
-
   for (const char *const *name = self->options->needs;
        reader != NULL && name != NULL && *name != NULL; name++)
     if (muster_bundle_reader_find (reader, *name) == NULL)
@@ -116,7 +114,6 @@ describe_unusual (const MusterRestoreRun *self)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   guint n = self->initialised->len;
-
   if (self->match.compatibility.object_based)
     g_string_append_printf (
         text,
@@ -139,7 +136,6 @@ static char **
 copy_names (GPtrArray *names)
 {
   g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
-
   for (guint i = 0; i < names->len; i++)
     g_strv_builder_add (builder, names->pdata[i]);
   return names->len > 0 ? g_strv_builder_end (builder) : NULL;
@@ -150,7 +146,6 @@ static gboolean
 run_held (MusterRestoreRun *self, MusterStorage *storage, GError **error)
 {
   GError *failure = NULL;
-
   if (!muster_match_make (&self->match, self->saver, storage, self->prefix, self->options, error) ||
       !muster_match_check (&self->match, error) || !muster_restore_run_plan (self, error))
     return FALSE;
@@ -187,7 +182,6 @@ restore_one (const Restore *self, const char *prefix, MusterRestored *restored, 
                                    .deadline_us = self->deadline_us,
                                    .cancellable = self->cancellable};
   GError *failure = NULL;
-
   MusterStorageLock *lock = hold (self->storage, prefix, &failure);
   gboolean is_done = failure == NULL && run_held (&run, self->storage, &failure);
   muster_storage_unlock (self->storage, lock);
@@ -232,7 +226,6 @@ list_tiers (const Restore *self)
   const MusterTierLook look = {self->storage, saver->directory.base_name,
                                saver->directory.latest_filename, self->options->fall_back_to_files};
   const char *directories[MUSTER_MAX_FAST_TIERS + 1];
-
   for (guint i = 0; i < tiers->n; i++)
     directories[i] = tiers->fast[i].rule.directory;
   directories[tiers->n] = self->options->directory;
@@ -330,7 +323,6 @@ begin_crash_count (Restore *self, const char *prefix, GError **error)
 {
   g_autoptr (GError) failure = NULL;
   guint deaths = 0;
-
   if (!self->options->count_deaths)
     return TRUE;
   g_autofree char *directory = home_of (self, prefix);
@@ -366,7 +358,6 @@ static void
 add_way_out (const Restore *self, GError *failure)
 {
   gboolean are_gone = !self->options->fall_back_to_files;
-
   for (guint i = 0; i < self->faults->len; i++)
     are_gone = are_gone && muster_error_is (((const Fault *)self->faults->pdata[i])->error,
                                             MUSTER_ERROR_NOT_FOUND);
@@ -446,7 +437,6 @@ static void
 finish (Restore *self, MusterRestored *result)
 {
   g_autoptr (GString) lines = g_string_new (NULL);
-
   for (guint i = 0; i < self->faults->len; i++)
     quarantine_fault (self, self->faults->pdata[i], lines);
   note_refused (self, muster_checkpoint_step (result->prefix), lines);
@@ -491,7 +481,6 @@ static void
 note_nothing (Restore *self, MusterRestored *result)
 {
   g_autoptr (GString) lines = g_string_new (NULL);
-
   note_refused (self, -1, lines);
   g_auto (GStrv) nobodys =
       muster_checkpoint_directory_nobodys (self->storage, self->options->directory);
@@ -509,7 +498,6 @@ static gboolean
 restore_newest (Restore *self, MusterRestored *result, GError **error)
 {
   g_autoptr (GPtrArray) prefixes = find_candidates (self, error);
-
   if (prefixes == NULL)
     return FALSE;
   while (prefixes->len > 0) {
@@ -623,7 +611,6 @@ muster_saver_check_restored (MusterSaver *self, const char *directory, const cha
                              gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   const MusterRestoreOptions latest = {.directory = directory};
-
   if (!muster_tiers_is_doubtful (self->tiers, prefix))
     return TRUE;
   g_auto (Restore) restore = {

@@ -57,7 +57,6 @@ static void
 find_runnable (MusterRestoreRun *self)
 {
   const MusterRestorePlan *plan = self->match.plan;
-
   self->runnable = g_array_new (FALSE, FALSE, sizeof (guint));
   for (guint i = 0; i < plan->assignments->len; i++)
     if (has_values (self, &g_array_index (plan->assignments, MusterAssignment, i)))
@@ -69,7 +68,6 @@ static GHashTable *
 list_assigned (const MusterRestoreRun *self)
 {
   GHashTable *assigned = g_hash_table_new (g_str_hash, g_str_equal);
-
   for (guint i = 0; i < self->runnable->len; i++) {
     const MusterAssignment *assignment = runnable_at (self, i);
     if (assignment->variable != NULL)
@@ -102,7 +100,6 @@ find_initialisers (MusterRestoreRun *self, GError **error)
   const MusterVariableInfo *variables = muster_meta_graph_variables (self->saver->meta_graph, &n);
   g_autoptr (GHashTable) assigned = list_assigned (self);
   g_autoptr (GHashTable) known = g_hash_table_new (g_str_hash, g_str_equal);
-
   for (gsize i = 0; i < n; i++) {
     const MusterVariableInfo *variable = &variables[i];
     if (variable->is_local || variable->initializer != NULL)
@@ -182,7 +179,6 @@ read_on_master (MusterRestoreRun *self, GError **error)
 {
   const GPtrArray *reads = self->match.plan->restores;
   GError *failure = NULL;
-
   self->is_masters = TRUE;
   if (run_with_prefix (self, (const char *const *)reads->pdata, reads->len, &failure))
     return TRUE;
@@ -202,7 +198,6 @@ run_restore_op (MusterRestoreRun *self, GError **error)
 {
   const gboolean is_one = self->match.plan->restores->len <= 1;
   GError *failure = NULL;
-
   if (is_one ? !muster_match_verify (&self->match, self->options, self->cancellable, error)
              : !read_on_master (self, error))
     return FALSE;
@@ -279,7 +274,6 @@ read_group (MusterRestoreRun *self, Batch *batch, guint *first, GError **error)
   GError *failure = NULL;
   guint64 bytes = 0;
   guint n = 0;
-
   for (; *first + n < batch->wanted->len && bytes < GROUP_BYTES; n++) {
     guint index = g_array_index (batch->wanted, guint, *first + n);
     g_ptr_array_add (entries, (gpointer)self->match.entries[index]);
@@ -350,7 +344,6 @@ feed_here (MusterRestoreRun *self, GError **error)
 {
   g_auto (Batch) batch = {0};
   guint next = 0;
-
   fill_batch (self, &batch, &next, G_MAXUINT64);
   if (!read_batch (self, &batch, error))
     return FALSE;
@@ -380,7 +373,6 @@ static gboolean
 feed_there (MusterRestoreRun *self, GError **error)
 {
   MusterRestoreOptions silent = *self->options;
-
   silent.progress = NULL;
   if (!check_sizes (self, error) ||
       !muster_match_verify (&self->match, &silent, self->cancellable, error))
@@ -438,7 +430,6 @@ initialise (MusterRestoreRun *self, GError **error)
   MusterStep step = {.targets = (const char *const *)self->initialisers->pdata,
                      .n_targets = self->initialisers->len,
                      .deadline_us = self->deadline_us};
-
   if (muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error))
     return TRUE;
   g_prefix_error (error, "Initialising variables that are missing in the checkpoint: ");

@@ -123,7 +123,6 @@ start (Save *self, const char *directory, gint64 deadline_us, GError **error)
   MusterSaver *saver = self->saver;
   const MusterSaveHow *how = self->how;
   const gint64 limit_us = saver->save_timeout_us > 0 ? saver->save_timeout_us : MUSTER_WAIT_FOREVER;
-
   self->began_us = muster_clock_now_us (saver->clock);
   self->deadline_us = MIN (deadline_us, muster_deadline_after (self->began_us, limit_us));
   self->storage =
@@ -152,7 +151,6 @@ static void
 gather (Save *self)
 {
   MusterSaver *saver = self->saver;
-
   self->space = (MusterSpaceCheck){.home = self->home,
                                    .made = &self->made,
                                    .directory = self->made.directory,
@@ -173,7 +171,6 @@ static GCancellable *
 try_lock (MusterSaver *self)
 {
   GCancellable *unlocked = NULL;
-
   g_mutex_lock (&self->lock);
   if (self->is_saving && self->save_unlocked == NULL)
     self->save_unlocked = g_cancellable_new ();
@@ -189,7 +186,6 @@ take_lock (Save *self, GError **error)
 {
   MusterSaver *saver = self->saver;
   gboolean is_late = FALSE;
-
   for (;;) {
     if (g_cancellable_set_error_if_cancelled (self->cancellable, error))
       return FALSE;
@@ -232,7 +228,6 @@ check_lease (const Save *self, GError **error)
 {
   g_auto (MusterSaveStatus) status = MUSTER_SAVE_STATUS_INIT;
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
-
   if (self->lease == NULL)
     return TRUE;
   muster_saver_status (self->saver, &status);
@@ -270,7 +265,6 @@ find_place (Save *self, GError **error)
   MusterSaver *saver = self->saver;
   const char *directory = self->made.directory;
   g_autoptr (GError) why = NULL;
-
   if (self->made.is_here || muster_saver_probe_once (saver, self->session, directory,
                                                      self->deadline_us, self->cancellable, &why))
     return TRUE;
@@ -286,7 +280,6 @@ static gboolean
 begin (Save *self, GError **error)
 {
   const char *directory = self->made.directory;
-
   if (!check_lease (self, error) || !find_place (self, error) ||
       !muster_storage_make_directory (self->storage, directory, error) ||
       !muster_checkpoint_directory_claim (self->home, self->lease, directory, lock_deadline (self),
@@ -334,7 +327,6 @@ static void
 discard_quietly (Save *self)
 {
   g_autoptr (MusterStorage) storage = muster_storage_for_cleanup (self->saver->storage);
-
   discard_files (storage, self->made.temporary);
   if (self->staged != NULL)
     discard_files (storage, self->staged);
@@ -420,7 +412,6 @@ static gboolean
 write_once (gpointer data, GError **error)
 {
   Save *self = data;
-
   if (self->is_written)
     discard_quietly (self);
   self->has_parts = self->how->tensors != NULL ? self->how->tensors->len > 0
@@ -472,7 +463,6 @@ static gboolean
 write_consistent_cut (Save *self, GError **error)
 {
   gint64 step = self->made.step;
-
   if (self->how->save_tensor != NULL)
     return write_once (self, error) && join_parts (self, error);
   return muster_saver_work_in_consistent_cut (self->saver, self->session, write_once, self,
@@ -486,7 +476,6 @@ static gboolean
 write_all (Save *self, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-
   muster_save_track_write (self->track);
   if (write_consistent_cut (self, &failure)) {
     muster_save_track_reach (self->track, MUSTER_SAVE_WRITTEN);
@@ -551,7 +540,6 @@ static gboolean
 send_staged (Save *self, GError **error)
 {
   gboolean is_source;
-
   if (!muster_tier_copy_files (self->storage, self->staged, self->made.temporary, &is_source,
                                self->cancellable, error))
     return FALSE;
@@ -567,7 +555,6 @@ take_metric (Save *self)
   const char *name = muster_saver_metric (self->saver);
   const MusterSideMetric metric = {.name = (char *)name,
                                    .value = muster_save_track_metric (self->track)};
-
   if (name == NULL || isnan (metric.value) || self->metrics != NULL)
     return;
   self->metrics = g_array_new (FALSE, FALSE, sizeof (MusterSideMetric));
@@ -597,7 +584,6 @@ announce (Save *self, GError **error)
   MusterAnnouncement durable = MUSTER_ANNOUNCEMENT_INIT;
   g_auto (MusterSaveStatus) status = MUSTER_SAVE_STATUS_INIT;
   g_autoptr (GError) failure = NULL;
-
   if (self->space.why != NULL || self->made.is_unlisted || self->lease == NULL ||
       self->made.step < 0 || self->tier < self->saver->tiers->n)
     return TRUE;
@@ -623,7 +609,6 @@ go_through (Save *self, gboolean (*stage) (Save *self, GError **error), GError *
 {
   const MusterFreeSpace *free_space = self->free_space;
   gboolean has_been_full = FALSE;
-
   for (;;) {
     GError *failure = NULL;
     self->was_full = FALSE;
@@ -646,7 +631,6 @@ static void
 end (Save *self)
 {
   MusterSaver *saver = self->saver;
-
   if (self->is_written && !self->made.is_published && !self->made.is_unsure)
     discard_quietly (self);
   muster_alive_unmark (self->home->storage, self->made.temporary, self->alive);
@@ -658,7 +642,6 @@ static gboolean
 write_nothing (Save *self, GError **error)
 {
   MusterSaver *saver = self->saver;
-
   self->space.why = g_strdup ("the model has no variables to save");
   return saver->directory.meta_graph == NULL ||
          (muster_storage_make_directory (self->storage, self->made.directory, error) &&
@@ -670,7 +653,6 @@ static void
 report (Save *self, MusterSaved *saved)
 {
   gboolean skipped = self->space.why != NULL;
-
   *saved = (MusterSaved){
       .prefix = skipped ? NULL : g_steal_pointer (&self->made.prefix),
       .step = MAX (self->made.step, -1),
@@ -703,7 +685,6 @@ static gboolean
 save_in_tier (Save *self, const char *directory, gint64 deadline_us, GError **error)
 {
   gboolean done = FALSE;
-
   if (!start (self, directory, deadline_us, error))
     return FALSE;
   gather (self);
@@ -736,7 +717,6 @@ static gboolean
 drop_tier (const Save *self, const char *durable, gint64 deadline_us, const GError *failure)
 {
   MusterTiers *tiers = self->saver->tiers;
-
   if (self->tier == tiers->n || !(self->gave_up_full || muster_tier_is_at_fault (failure) ||
                                   was_slow (self, deadline_us, failure)))
     return FALSE;
@@ -751,7 +731,6 @@ muster_saver_save_tracked (MusterSaver *self, MusterSession *session, const char
                            GCancellable *cancellable, GError **error)
 {
   static const MusterSaveHow plain;
-
   if (!muster_saver_check_session (self, session, error) ||
       !muster_saver_check_directory (self, directory, error) ||
       !muster_deadline_check (deadline_us, error))

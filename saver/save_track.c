@@ -41,7 +41,6 @@ static void
 mark (MusterSaveTrack *self, MusterSaveState state, gint64 now_us)
 {
   MusterSaveStatus *status = &self->saver->log.status;
-
   self->state = state;
   self->at_us[state] = now_us;
   status->step[state] = self->step;
@@ -94,7 +93,6 @@ muster_save_track_new (MusterSaver *saver, const char *path, gint64 step, gint64
                        gboolean is_background)
 {
   MusterSaveTrack *self = g_new0 (MusterSaveTrack, 1);
-
   g_atomic_ref_count_init (&self->refs);
   self->saver = g_object_ref (saver);
   self->is_background = is_background;
@@ -118,7 +116,6 @@ void
 muster_save_track_return_metric (MusterSaveTrack *self)
 {
   MusterSaver *saver = self->saver;
-
   g_mutex_lock (&saver->lock);
   if (isnan (saver->metric))
     saver->metric = self->metric;
@@ -165,7 +162,6 @@ count_blocked (MusterSaveTrack *self)
 {
   MusterSaveStatus *status = &self->saver->log.status;
   const gint64 blocked_us = MAX (self->unblocked_us - self->at_us[MUSTER_SAVE_REQUESTED], 0);
-
   if (self->state != MUSTER_SAVE_DURABLE)
     return;
   status->last_us[MUSTER_SAVE_BLOCKED] = blocked_us;
@@ -176,7 +172,6 @@ void
 muster_save_track_unblock (MusterSaveTrack *self)
 {
   const gint64 now_us = muster_clock_now_us (self->saver->clock);
-
   g_mutex_lock (&self->saver->lock);
   if (self->unblocked_us < 0) {
     self->unblocked_us = now_us;
@@ -190,7 +185,6 @@ void
 muster_save_track_write (MusterSaveTrack *self)
 {
   const gint64 now_us = muster_clock_now_us (self->saver->clock);
-
   g_mutex_lock (&self->saver->lock);
   self->write_us = now_us;
   g_mutex_unlock (&self->saver->lock);
@@ -209,7 +203,6 @@ void
 muster_save_track_reach (MusterSaveTrack *self, MusterSaveState state)
 {
   const gint64 now_us = muster_clock_now_us (self->saver->clock);
-
   Logged logged = {0};
   g_mutex_lock (&self->saver->lock);
   if (self->state < MUSTER_SAVE_DURABLE) {
@@ -227,7 +220,6 @@ count_durable (MusterSaveTrack *self, guint64 bytes)
   MusterSaveStatus *status = &self->saver->log.status;
   const gint64 *at_us = self->at_us;
   const gint64 write_us = self->write_us >= 0 ? self->write_us : at_us[MUSTER_SAVE_STAGED];
-
   status->n_durable++;
   status->last_bytes = bytes;
   status->last_us[MUSTER_SAVE_STAGING] =
@@ -243,7 +235,6 @@ muster_save_track_end (MusterSaveTrack *self, MusterSaveState state, guint64 byt
 {
   MusterSaveStatus *status = &self->saver->log.status;
   const gint64 now_us = muster_clock_now_us (self->saver->clock);
-
   Logged logged = {0};
   g_mutex_lock (&self->saver->lock);
   if (self->state < MUSTER_SAVE_DURABLE) {

@@ -95,7 +95,6 @@ set_rules (MusterCheckpointDirectory *self, const MusterSaverInfo *info,
 {
   double hours = options->keep_every_n_hours != 0 ? options->keep_every_n_hours
                                                   : (double)info->keep_every_n_hours;
-
   self->rules.newest = muster_max_to_keep_or (options->max_to_keep, info->max_to_keep);
   self->rules.every_s = hours > 0 ? hours * HOUR : 0;
   self->rules.by_last_kept = options->keep_rule == MUSTER_KEEP_MANAGER;
@@ -148,7 +147,6 @@ static guint64
 bytes_of (const MusterVariableInfo *variable)
 {
   guint64 bytes = muster_dtype_size (variable->dtype);
-
   for (int i = 0; i < variable->n_dims; i++)
     if (variable->dims[i] < 0 || __builtin_mul_overflow (bytes, (guint64)variable->dims[i], &bytes))
       return 0; /* not known */
@@ -201,7 +199,6 @@ static guint64
 count_graph (MusterSaver *self)
 {
   guint64 bytes = BESIDE_BYTES + (self->is_empty ? 0 : count_variables (self));
-
   if (self->directory.meta_graph != NULL)
     bytes += g_bytes_get_size (self->directory.meta_graph);
   return bytes;
@@ -211,7 +208,6 @@ guint64
 muster_saver_estimate (MusterSaver *self, const GPtrArray *tensors)
 {
   guint64 outside = 0;
-
   guint64 last = muster_saver_last_bytes (self);
   for (guint i = 0; tensors != NULL && i < tensors->len; i++)
     outside += muster_tensor_n_bytes (((const MusterNamedTensor *)tensors->pdata[i])->tensor);
@@ -462,7 +458,6 @@ static void
 muster_saver_finalize (GObject *object)
 {
   MusterSaver *self = MUSTER_SAVER (object);
-
   clear_consistent_cut (self);
   remove_staging (self);
   muster_tiers_free (self->tiers);

@@ -18,7 +18,6 @@ static void
 save (gpointer data, GCancellable *cancellable, GError **error)
 {
   Save *call = data;
-
   call->prefix = muster_saver_save (call->self, call->session, call->directory, call->step,
                                     call->deadline_us, cancellable, error);
 }
@@ -27,7 +26,6 @@ static void
 clear_save (gpointer data)
 {
   Save *call = data;
-
   g_clear_object (&call->session);
   g_free (call->directory);
   g_free (call->prefix);
@@ -41,7 +39,6 @@ muster_saver_save_async (MusterSaver *self, MusterSession *session, const char *
                          GAsyncReadyCallback callback, gpointer user_data)
 {
   Save *call = g_new0 (Save, 1);
-
   call->self = self;
   g_set_object (&call->session, session);
   call->directory = g_strdup (directory);
@@ -76,7 +73,6 @@ static void
 restore (gpointer data, GCancellable *cancellable, GError **error)
 {
   Restore *call = data;
-
   (void)muster_saver_restore (call->self, call->session, call->options, &call->restored,
                               call->deadline_us, cancellable, error);
 }
@@ -85,7 +81,6 @@ static void
 clear_restore (gpointer data)
 {
   Restore *call = data;
-
   g_clear_object (&call->session);
   muster_restore_options_free (call->options);
   muster_restored_clear (&call->restored);
@@ -100,7 +95,6 @@ muster_saver_restore_async (MusterSaver *self, MusterSession *session,
                             gpointer user_data)
 {
   Restore *call = g_new0 (Restore, 1);
-
   call->self = self;
   g_set_object (&call->session, session);
   call->options = options != NULL ? muster_restore_options_copy (options) : NULL;

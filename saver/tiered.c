@@ -19,7 +19,6 @@ muster_saver_tier (MusterSaver *self, guint tier, const char **directory,
 {
   MusterTiers *tiers = self->tiers;
   const gboolean is_fast = tier < tiers->n;
-
   if (is_fast)
     *directory = tiers->fast[tier].rule.directory;
   *free_space = is_fast ? &tiers->free_space : &self->free_space;
@@ -30,7 +29,6 @@ const char *
 muster_saver_place (MusterSaver *self, const char *directory, MusterTierSet due)
 {
   const MusterFreeSpace *unused;
-
   if (due != 0)
     (void)muster_saver_tier (self, muster_tiers_fastest (self->tiers), &directory, &unused);
   return directory;
@@ -46,7 +44,6 @@ guint64
 muster_saver_last_bytes (MusterSaver *self)
 {
   guint64 most = 0;
-
   for (guint i = 0; i <= self->tiers->n; i++) {
     MusterCheckpointDirectory *one =
         i < self->tiers->n ? &self->tiers->fast[i].checkpoints : &self->directory;
@@ -64,7 +61,6 @@ raise_epochs (MusterSaver *self, MusterStorage *storage, MusterLease *lease, con
 {
   const MusterFreeSpace *unused;
   gint64 epoch = 0;
-
   for (guint i = 0; i <= self->tiers->n; i++) {
     const char *directory = durable;
     MusterCheckpointDirectory *tier = muster_saver_tier (self, i, &directory, &unused);
@@ -108,7 +104,6 @@ claim_one (MusterCheckpointDirectory *tier, MusterStorage *storage, MusterLease 
            const char *directory, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   GError *failure = NULL;
-
   if (muster_checkpoint_directory_claim (tier, lease, directory, deadline_us, cancellable,
                                          &failure))
     return TRUE;
@@ -129,7 +124,6 @@ claim_each (MusterSaver *self, MusterStorage *storage, MusterLease *lease, const
             gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   const MusterFreeSpace *unused;
-
   for (guint i = 0; i <= self->tiers->n; i++) {
     const char *directory = durable;
     MusterCheckpointDirectory *tier = muster_saver_tier (self, i, &directory, &unused);
@@ -149,7 +143,6 @@ static gboolean
 is_any_behind (MusterSaver *self, const char *durable)
 {
   const gint64 epoch = muster_checkpoint_directory_claimed_epoch (&self->directory, durable);
-
   for (guint i = 0; i < self->tiers->n; i++) {
     const MusterFastTier *fast = &self->tiers->fast[i];
     if (is_in_use (self, i) && muster_checkpoint_directory_claimed_epoch (
@@ -218,7 +211,6 @@ muster_saver_release_directory (MusterSaver *self, const char *directory, gint64
                                 GCancellable *cancellable)
 {
   const MusterFreeSpace *unused;
-
   g_return_if_fail (MUSTER_IS_SAVER (self) && directory != NULL);
   for (guint i = 0; i <= self->tiers->n; i++) {
     const char *where = directory;
@@ -296,7 +288,6 @@ probe_one (MusterSaver *self, MusterSession *session, guint tier, const char *du
   const MusterFreeSpace *unused;
   const char *directory = durable;
   GError *failure = NULL;
-
   (void)muster_saver_tier (self, tier, &directory, &unused);
   if (muster_saver_probe_once (self, session, directory, deadline_us, cancellable, &failure))
     return TRUE;
@@ -338,7 +329,6 @@ muster_saver_queue_copies (MusterSaver *self, MusterStorage *storage, const char
                            const char *prefix, gint64 step, MusterTierSet to)
 {
   const guint from = muster_tiers_of (self->tiers, prefix);
-
   to &= muster_tiers_alive (self->tiers) & ~(MUSTER_TIER_BIT (from + 1) - 1);
   if (from == self->tiers->n || to == 0)
     return;

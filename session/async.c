@@ -18,7 +18,6 @@ static Call *
 call_new (MusterSessionManager *self, MusterMaster *master)
 {
   Call *call = g_new0 (Call, 1);
-
   call->self = self;
   g_set_object (&call->master, master);
   muster_session_report_begin (&call->report);
@@ -29,7 +28,6 @@ static void
 prepare (gpointer data, GCancellable *cancellable, GError **error)
 {
   Call *call = data;
-
   call->session = muster_session_manager_prepare_session (call->self, call->master, call->options,
                                                           &call->report, cancellable, error);
 }
@@ -38,7 +36,6 @@ static void
 wait_for (gpointer data, GCancellable *cancellable, GError **error)
 {
   Call *call = data;
-
   call->session = muster_session_manager_wait_for_session (
       call->self, call->master, call->timeout_us, &call->report, cancellable, error);
 }
@@ -47,7 +44,6 @@ static void
 clear (gpointer data)
 {
   Call *call = data;
-
   g_clear_object (&call->master);
   muster_prepare_options_free (call->options);
   g_clear_object (&call->session);
@@ -81,7 +77,6 @@ muster_session_manager_prepare_session_async (MusterSessionManager *self, Muster
                                               GAsyncReadyCallback callback, gpointer user_data)
 {
   Call *call = call_new (self, master);
-
   call->options = options != NULL ? muster_prepare_options_copy (options) : NULL;
   muster_background_start (&preparing, self, call, cancellable, callback, user_data);
 }
@@ -101,7 +96,6 @@ muster_session_manager_wait_for_session_async (MusterSessionManager *self, Muste
                                                GAsyncReadyCallback callback, gpointer user_data)
 {
   Call *call = call_new (self, master);
-
   call->timeout_us = timeout_us;
   muster_background_start (&waiting, self, call, cancellable, callback, user_data);
 }

@@ -46,7 +46,6 @@ static void
 check_free (gpointer data)
 {
   Check *check = data;
-
   g_free (check->task);
   g_free (check->address);
   muster_diagnosis_clear (&check->diagnosis);
@@ -91,7 +90,6 @@ plan_checks (const MusterOperation *self, const char *address, gboolean tls, gin
 {
   GPtrArray *checks = g_ptr_array_new_with_free_func (check_free);
   Check *check = g_new0 (Check, 1);
-
   *check = (Check){.address = g_strdup (address), .tls = tls};
   g_ptr_array_add (checks, check);
   for (char **task = self->manager->cluster;
@@ -114,7 +112,6 @@ static gpointer
 run_check (gpointer data)
 {
   Check *check = data;
-
   if (check->task != NULL)
     muster_diagnose_master (check->address, check->deadline_us, check->cancellable,
                             &check->diagnosis);
@@ -180,7 +177,6 @@ static void
 append_tasks (const MusterOperation *self, GString *text, GPtrArray *checks)
 {
   guint n_missing = 0;
-
   if (checks->len == 1) {
     g_autofree char *ps = find_ps (self->manager->graph);
     if (ps != NULL)
@@ -249,7 +245,6 @@ take_in (MusterOperation *self, GPtrArray *checks, const GError *failure)
   const Check *master = checks->pdata[0];
   const gboolean answers = master->diagnosis.stage == MUSTER_REACH_ANSWERS;
   GPtrArray *tasks = g_ptr_array_new ();
-
   muster_operation_forget_diagnosis (self);
   self->version++;
   const gboolean is_unavailable = answers && muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE);
@@ -288,7 +283,6 @@ static void
 diagnose (MusterOperation *self, const GError *failure)
 {
   g_autoptr (GPtrArray) checks = look (self, LONGEST_DIAGNOSIS_US, self->cancellable);
-
   if (checks != NULL)
     take_in (self, checks, failure);
   else
@@ -300,7 +294,6 @@ static char *
 outline (GPtrArray *checks)
 {
   GString *text = g_string_new (NULL);
-
   for (guint i = 0; i < checks->len; i++) {
     const Check *it = checks->pdata[i];
     g_string_append_printf (text, "%d ",
@@ -315,7 +308,6 @@ static gboolean
 diagnose_again (MusterOperation *self, GCancellable *answered, char **found)
 {
   g_autoptr (GPtrArray) checks = look (self, UNHURRIED_DIAGNOSIS_US, answered);
-
   /* A cancelled diagnosis has no result. */
   if (checks == NULL || g_cancellable_is_cancelled (answered))
     return FALSE;
@@ -344,7 +336,6 @@ static gpointer
 ask (gpointer data)
 {
   Call *call = data;
-
   call->session =
       muster_master_create_session (call->master, call->manager->graph, call->manager->config,
                                     call->deadline_us, call->cancellable, &call->failure);
@@ -394,7 +385,6 @@ call_create (MusterOperation *self, gint64 deadline_us, GError **error)
                .deadline_us = deadline_us};
   g_autoptr (GCancellable) answered = NULL;
   GThread *thread = NULL;
-
   /* A thread costs about 30 µs: not needed without a listener, or without an address to probe. */
   if (self->manager->progress != NULL && can_diagnose (self)) {
     call.answered = answered = g_cancellable_new ();
@@ -488,7 +478,6 @@ check_needs (MusterOperation *self, GError **error)
   const MusterSessionManager *manager = self->manager;
   const MusterPrepareOptions *prepare = self->is_recovery ? NULL : self->options;
   g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
-
   if (manager->graph == NULL || muster_session_lacks (self->session) == NULL)
     return TRUE;
   const char *const own[] = {manager->ready_op, NULL};
@@ -538,7 +527,6 @@ static gboolean
 run_out (MusterOperation *self, GError **error)
 {
   gint64 reserve_us = time_kept_us (self);
-
   if (!muster_clock_wait_until (self->clock, self->deadline_us - reserve_us, self->cancellable,
                                 error))
     return FALSE;
@@ -556,7 +544,6 @@ wait_for_master (MusterOperation *self, gint64 now_us, gint64 wake_us, gint64 la
                  GError **error)
 {
   MusterPause pause = {.wake_us = MIN (wake_us, last_us)};
-
   if (self->down_since_us == 0)
     self->down_since_us = now_us;
   pause.down_since_us = self->down_since_us;
@@ -577,7 +564,6 @@ muster_operation_pause (MusterOperation *self, MusterFailure class, gint64 pause
                        ? MUSTER_WAIT_FOREVER
                        : self->deadline_us - time_kept_us (self) -
                              MAX (cost_us + cost_us / 4, MUSTER_MILLISECOND);
-
   if (last_us <= now_us)
     return run_out (self, error);
   if (class == MUSTER_FAILURE_UNREACHABLE)

@@ -13,7 +13,6 @@ muster_announce_failure (MusterLease *lease, const GError *failure, MusterClock 
 {
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
   const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (clock), ANNOUNCE_US);
-
   if (muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
       muster_failure_of (failure) == MUSTER_FAILURE_UNREACHABLE ||
       muster_error_is (failure, MUSTER_ERROR_CANCELLED) ||

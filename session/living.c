@@ -17,7 +17,6 @@ is_candidate (const MusterOperation *self)
 {
   const MusterPrepareOptions *options = self->options;
   const MusterAnnouncement *before = self->before;
-
   if (options->continue_func == NULL || self->is_recovery || options->overwrite ||
       options->device_func != NULL ||
       (options->checkpoint_filename != NULL && *options->checkpoint_filename != '\0'))
@@ -32,7 +31,6 @@ is_ready (MusterOperation *self, GError **error)
 {
   const char *op = self->manager->ready_op;
   g_auto (MusterReadyOpResult) readiness = {0};
-
   if (op == NULL)
     return TRUE;
   self->report.polls++;
@@ -47,7 +45,6 @@ static gboolean
 is_whole (MusterOperation *self, gint64 *step, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
-
   if (!options->continue_func (self->session, step, self->call_deadline_us, self->cancellable,
                                options->continue_func_data, error))
     return FALSE;
@@ -68,7 +65,6 @@ is_of_directory (MusterOperation *self, gint64 step, GError **error)
   const MusterLivingModel model = {before->holder, before->durable, before->durable_step, step};
   const gboolean counts = options->restore != NULL && options->restore->count_deaths;
   gboolean is_its = before->holder == NULL;
-
   if (directory != NULL && *directory != '\0') {
     is_its = FALSE;
     if (options->saver != NULL &&
@@ -85,7 +81,6 @@ muster_operation_continue (MusterOperation *self)
 {
   g_autoptr (GError) failure = NULL;
   gint64 step = -1;
-
   if (!is_candidate (self))
     return;
   muster_operation_phase (self, "continue");
@@ -104,7 +99,6 @@ void
 muster_operation_describe_continued (const MusterOperation *self, MusterAnnouncement *announcement)
 {
   const MusterAnnouncement *before = self->before;
-
   announcement->step = self->report.continued_step;
   announcement->durable_step = before->durable_step;
   announcement->durable = g_strdup (before->durable);

@@ -88,7 +88,6 @@ policy_of (const MusterSessionManager *self, const MusterRetryPolicy *given,
 {
   MusterRetryPolicy policy = given != NULL ? *given : *usual;
   gint64 last_us = policy.last_pause_us > 0 ? policy.last_pause_us : MUSTER_SECOND;
-
   policy.last_pause_us = MIN (last_us, self->recovery_wait_us);
   return policy;
 }
@@ -126,7 +125,6 @@ muster_session_manager_new (MusterGraph *graph, const MusterSessionManagerOption
                             GError **error)
 {
   static const MusterSessionManagerOptions defaults;
-
   if (options == NULL)
     options = &defaults;
   if (!check_options (options, error) || !check_ops (graph, options, error))
@@ -168,7 +166,6 @@ static void
 muster_session_manager_finalize (GObject *object)
 {
   MusterSessionManager *self = MUSTER_SESSION_MANAGER (object);
-
   g_clear_pointer (&self->graph, muster_graph_unref);
   g_clear_pointer (&self->progress_owner, g_bytes_unref);
   g_strfreev (self->local_init_ops);

@@ -25,7 +25,6 @@ static void
 add_time (MusterOperation *self, const char *name, gint64 duration_us)
 {
   GArray *phases = self->report.phases;
-
   for (guint i = 0; i < phases->len; i++) {
     MusterPhase *phase = &g_array_index (phases, MusterPhase, i);
     if (strcmp (phase->name, name) == 0) {
@@ -43,7 +42,6 @@ add_span (MusterOperation *self, const char *name, gint64 from_us, gint64 to_us)
 {
   GArray *timeline = self->report.timeline;
   MusterSpan span = {name, from_us - self->started_us, to_us - from_us};
-
   if (timeline->len > 0) {
     MusterSpan *last = &g_array_index (timeline, MusterSpan, timeline->len - 1);
     if (strcmp (last->name, name) == 0 && last->started_us + last->duration_us == span.started_us) {
@@ -59,7 +57,6 @@ void
 muster_operation_phase (MusterOperation *self, const char *name)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
-
   if (self->phase != NULL) {
     add_time (self, self->phase, now_us - self->phase_started_us);
     add_span (self, self->phase, self->phase_started_us, now_us);
@@ -119,7 +116,6 @@ void
 muster_operation_receive_readiness (MusterOperation *self, const MusterReadiness *readiness)
 {
   gboolean is_change = !self->knows_readiness || readiness->version != self->readiness_version;
-
   g_clear_error (&self->failure);
   update (self, readiness, is_change);
 }
@@ -140,7 +136,6 @@ void
 muster_operation_receive_failure (MusterOperation *self, const GError *failure)
 {
   gboolean is_change = self->knows_readiness || !is_same_failure (self->failure, failure);
-
   if (failure != self->failure) {
     g_clear_error (&self->failure);
     self->failure = g_error_copy (failure);
@@ -159,7 +154,6 @@ void
 muster_operation_receive_session (MusterOperation *self)
 {
   gboolean is_change = self->failure != NULL || self->knows_readiness;
-
   if (!self->has_situation || muster_operation_has_no_store (self))
     return;
   g_clear_error (&self->failure);
@@ -177,7 +171,6 @@ static char *
 describe (const MusterOperation *self, const MusterReason *reason)
 {
   gint64 for_us = muster_clock_now_us (self->clock) - reason->since_us;
-
   if (reason->is_well || g_str_equal (reason->component, "variables"))
     return NULL;
   if (g_str_equal (reason->component, "server"))
@@ -200,7 +193,6 @@ muster_operation_why (const MusterOperation *self)
 {
   GPtrArray *reasons = muster_reasons_list (self->reasons);
   g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
-
   for (guint i = 0; i < reasons->len; i++) {
     char *part = describe (self, reasons->pdata[i]);
     if (part != NULL)
@@ -225,7 +217,6 @@ muster_operation_report (MusterOperation *self, const char *message,
 {
   const MusterSessionManager *manager = self->manager;
   static const MusterReadiness nothing;
-
   if (readiness != NULL)
     muster_operation_receive_readiness (self, readiness);
   if (self->version == self->reported_version)
@@ -253,7 +244,6 @@ describe_spending (MusterOperation *self)
   const MusterSessionReport *report = &self->report;
   guint n_retries = muster_retries_total (&self->retries);
   GString *text = g_string_new (NULL);
-
   for (guint i = 0; i < report->phases->len; i++) {
     const MusterPhase *phase = &g_array_index (report->phases, MusterPhase, i);
     if (phase->duration_us < MUSTER_MILLISECOND)
@@ -339,7 +329,6 @@ fail_operation (MusterOperation *self, const GError *failure, GError **error)
   gboolean ran_out = is_out_of_time (self, failure);
   gboolean is_wait = ran_out && !is_chiefs (self);
   g_autoptr (GError) cancelled = NULL;
-
   if (is_wait)
     muster_clock_wait_until (self->clock, self->deadline_us, self->cancellable, &cancelled);
   const char *phase = self->phase;
@@ -389,7 +378,6 @@ static void
 give_up (MusterOperation *self, GError *failure, GError **error)
 {
   guint n = muster_retries_total (&self->retries);
-
   if (n == 0) {
     g_propagate_error (error, failure);
     return;
@@ -403,7 +391,6 @@ static void
 report_retry (MusterOperation *self, MusterFailure class, const GError *failure)
 {
   guint budget = self->retries.policy->budget[class];
-
   if (budget == MUSTER_RETRY_UNTIL_DEADLINE) {
     muster_operation_report (self, failure->message, NULL);
     return;
@@ -423,7 +410,6 @@ retry (MusterOperation *self, GError *failure, gint64 started_us, gint64 cost_us
   MusterFailure class = muster_failure_of (failure);
   gint64 uptime_us = muster_clock_now_us (self->clock) - started_us;
   gint64 pause_us;
-
   if (!may_retry (self, class) ||
       !muster_retries_next (&self->retries, class, uptime_us, muster_clock_random (self->clock),
                             &pause_us)) {
@@ -474,7 +460,6 @@ start (MusterOperation *self)
 {
   const MusterSessionManager *manager = self->manager;
   gint64 now_us = muster_clock_now_us (manager->clock);
-
   self->clock = manager->clock;
   self->started_us = now_us;
   self->deadline_us = muster_deadline_after (now_us, self->timeout_us);
@@ -519,7 +504,6 @@ muster_operation_run (MusterOperation *self, MusterAttempt attempt, GError *refu
                       MusterSessionReport *report, GError **error)
 {
   GError *failure = refusal;
-
   start (self);
   if (refusal == NULL)
     try_until_done (self, attempt, &failure);

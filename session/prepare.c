@@ -27,7 +27,6 @@ static gboolean
 check_places (const MusterPrepareOptions *options, GError **error)
 {
   MusterStorage *storage = options->saver != NULL ? muster_saver_storage (options->saver) : NULL;
-
   if (!muster_is_given (options->checkpoint_dir) || !muster_is_given (options->checkpoint_filename))
     return (!muster_is_given (options->checkpoint_dir) ||
             muster_storage_check_path (storage, "checkpoint directory", options->checkpoint_dir,
@@ -85,7 +84,6 @@ initialise_devices (MusterOperation *self, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
   GError *failure = NULL;
-
   if (options->device_func == NULL)
     return TRUE;
   muster_operation_phase (self, "devices");
@@ -198,7 +196,6 @@ claim (MusterOperation *self, GError **error)
   const MusterSessionManager *manager = self->manager;
   GError *failure = NULL;
   MusterAnnouncement *before = NULL;
-
   if (manager->model == NULL)
     return TRUE;
 
@@ -227,7 +224,6 @@ static gboolean
 send (MusterOperation *self, const MusterAnnouncement *announcement, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-
   if (muster_lease_announce (self->lease, announcement, self->call_deadline_us, self->cancellable,
                              &failure))
     return TRUE;
@@ -247,7 +243,6 @@ muster_operation_announce (MusterOperation *self, MusterChiefPhase phase, const 
                            GError **error)
 {
   g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
-
   if (self->lease == NULL)
     return TRUE;
   announcement.phase = phase;
@@ -276,7 +271,6 @@ static gboolean
 take_directory (MusterOperation *self, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
-
   return options->taken_by == NULL || !muster_is_given (options->checkpoint_dir) ||
          muster_saver_take_directory (options->taken_by, self->lease, options->checkpoint_dir,
                                       self->call_deadline_us, self->cancellable, error);
@@ -289,7 +283,6 @@ are_all_missing (const MusterSessionManager *manager, char **missing)
 {
   g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
   gsize n = 0;
-
   for (; missing != NULL && *missing != NULL; missing++)
     g_hash_table_add (names, *missing);
   for (gsize i = 0; i < manager->n_variables; i++) {
@@ -308,7 +301,6 @@ is_master_blank (MusterOperation *self)
 {
   const char *op = self->manager->ready_op;
   g_auto (MusterReadyOpResult) readiness = {0};
-
   if (op == NULL || self->manager->n_variables == 0)
     return FALSE;
   self->report.polls++;
@@ -323,7 +315,6 @@ static gboolean
 reset (MusterOperation *self, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
-
   if (self->report.continued ||
       (!options->reset_master && !(options->reset_unclaimed && self->lease == NULL)) ||
       is_master_blank (self))
@@ -359,7 +350,6 @@ put_back (MusterOperation *self)
 {
   const MusterAnnouncement *before = self->before;
   g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
-
   announcement.phase =
       before->phase == MUSTER_CHIEF_STARTING ? MUSTER_CHIEF_PREPARED : before->phase;
   announcement.step = before->step;
@@ -409,7 +399,6 @@ run_init_ops (MusterOperation *self, GError **error)
                      .targets = ops,
                      .n_targets = n,
                      .deadline_us = self->call_deadline_us};
-
   if (muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error))
     return TRUE;
   g_autofree char *name = name_of_ops (ops, n);
@@ -422,7 +411,6 @@ run_init_func (MusterOperation *self, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
   g_autoptr (GError) failure = NULL;
-
   if (options->init_func (self->session, self->call_deadline_us, self->cancellable,
                           options->init_func_data, &failure))
     return TRUE;
@@ -437,7 +425,6 @@ static gboolean
 initialise (MusterOperation *self, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
-
   if (self->is_recovery || self->report.continued || self->report.restored_from != NULL)
     return TRUE;
   if (!has_init (self->manager, options))
@@ -477,7 +464,6 @@ complete_model (MusterOperation *self, GError **error)
 {
   MusterGraph *graph = self->manager->graph;
   const gboolean is_restored = self->report.restored_from != NULL;
-
   if (self->report.continued || graph == NULL ||
       !(is_restored || (!self->is_recovery && has_init_op (self->options))) ||
       !muster_graph_has_node (graph, MUSTER_AFTER_RESTORE) ||
@@ -499,7 +485,6 @@ muster_operation_run_local_init (MusterOperation *self, GError **error)
                      .n_targets = g_strv_length (manager->local_init_ops),
                      .options = manager->local_init_run_options,
                      .deadline_us = self->call_deadline_us};
-
   muster_operation_phase (self, "local init");
   muster_log (G_LOG_LEVEL_INFO, "local-init", "MESSAGE", "Running local_init_op.");
   if (!muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error)) {
@@ -514,7 +499,6 @@ static gboolean
 probe (MusterOperation *self, const char *op, const char *what, char **why, GError **error)
 {
   g_auto (MusterReadyOpResult) readiness = {0};
-
   if (op != NULL)
     self->report.polls++;
   if (!muster_ready_op_probe (self->session, op, self->call_deadline_us, self->cancellable,
@@ -586,7 +570,6 @@ static gboolean
 fall_short (MusterOperation *self, const char *stage, const char *why)
 {
   const char *checkpoint = self->report.restored_from;
-
   self->has_fallen_short = TRUE;
   self->report.outcome = MUSTER_OUTCOME_NOT_READY;
   self->report.reason = checkpoint != NULL
@@ -644,7 +627,6 @@ announce_prepared (MusterOperation *self, GError **error)
 {
   const char *checkpoint = self->report.restored_from;
   g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
-
   if (self->has_fallen_short)
     return TRUE;
   announcement.phase = MUSTER_CHIEF_PREPARED;
@@ -669,7 +651,6 @@ static void
 judge_failure (MusterOperation *self, GError **failure)
 {
   GError *lost = NULL;
-
   if (g_error_matches (*failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) ||
       muster_operation_check_lease (self, &lost))
     return;
@@ -707,7 +688,6 @@ attempt (MusterOperation *self, gint64 *cost_us, GError **error)
   gint64 started_us = muster_clock_now_us (self->clock);
   gboolean has_begun = initialise_devices (self, &failure) && claim_in_session (self, &failure) &&
                        take_directory (self, &failure);
-
   if (has_begun)
     muster_operation_continue (self);
   has_begun = has_begun && reset (self, &failure);
@@ -735,7 +715,6 @@ run (MusterOperation *self, const MusterPrepareOptions *options, MusterSessionRe
 {
   static const MusterPrepareOptions defaults;
   GError *refusal = NULL;
-
   self->options = options != NULL ? options : &defaults;
   self->timeout_us = timeout_of (self->options);
   (void)check_options (self->manager, self->options, !self->is_recovery, &refusal);

@@ -40,7 +40,6 @@ wait_for_checkpoint (MusterOperation *self, const MusterPrepareOptions *options,
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 limit_us = checkpoint_limit_us (self, options);
   MusterCountdown countdown;
-
   muster_countdown_start (&countdown, now_us, limit_us, self->manager->recovery_wait_us);
   for (;;) {
     gboolean found;
@@ -118,7 +117,6 @@ announce_progress (RestoreReport *self, guint64 done, guint64 total)
 {
   g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
   gint64 now_us = muster_clock_now_us (self->operation->clock);
-
   if (self->operation->lease == NULL || total == 0 || now_us - self->reported_us < REPORT_EVERY_US)
     return;
   self->reported_us = now_us;
@@ -135,7 +133,6 @@ static void
 report_progress (guint64 done, guint64 total, gpointer user_data)
 {
   RestoreReport *self = user_data;
-
   if (self->options != NULL && self->options->progress != NULL)
     self->options->progress (done, total, self->options->user_data);
   announce_progress (self, done, total);
@@ -169,7 +166,6 @@ gboolean
 muster_operation_restore (MusterOperation *self, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
-
   if (!muster_operation_can_restore (options) || self->report.continued)
     return TRUE;
 

@@ -75,7 +75,6 @@ static void
 note_end (MusterOperation *self, MusterWaiter *waiter, const GError *failure)
 {
   const MusterAnnouncement *chief = muster_waiter_readiness (waiter)->chief;
-
   if (!muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) || chief == NULL ||
       chief->phase != MUSTER_CHIEF_OVER)
     return;
@@ -89,7 +88,6 @@ wait_until_ready (MusterOperation *self, gboolean *had_polled, GError **error)
 {
   GError *failure = NULL;
   g_autoptr (MusterWaiter) waiter = waiter_for (self);
-
   muster_operation_phase (self, "waiting");
   gboolean ready = wait_in_session (self, waiter, &failure);
   *had_polled = muster_waiter_n_polls (waiter) > 0;
@@ -109,7 +107,6 @@ attempt (MusterOperation *self, gint64 *cost_us, GError **error)
 {
   gint64 started_us = muster_clock_now_us (self->clock);
   gboolean had_polled = FALSE;
-
   if (muster_operation_create_session (self, error) && wait_until_ready (self, &had_polled, error))
     return TRUE;
   /* Closing is part of an attempt's cost. */

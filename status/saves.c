@@ -123,7 +123,6 @@ muster_saves_json (JsonBuilder *builder, const MusterSaveStatus *status)
       MUSTER_JSON_FIELD (MusterSaveStatus, n_skipped, INT64, "skipped"),
       MUSTER_JSON_FIELD (MusterSaveStatus, n_replaced, INT64, "replaced"),
   };
-
   if (status == NULL) {
     muster_json_add_string (builder, "saves", NULL);
     return;

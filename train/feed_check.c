@@ -37,7 +37,6 @@ fail_unfit (MusterGraph *graph, const char *feed, const MusterNode *node, const 
             GError **error)
 {
   gint64 dims[MUSTER_MAX_DIMS];
-
   if (muster_tensor_n_dims (value->array) > 0 &&
       muster_graph_feed_shape (graph, node, dims, MUSTER_MAX_DIMS) == 0)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -75,7 +74,6 @@ static gboolean
 check_feeds (const MusterTraining *training, GError **error)
 {
   MusterGraph *graph = muster_scaffold_graph (training->scaffold);
-
   for (gsize i = 0; i < training->n_feeds; i++) {
     Value value = {0};
     if (training->batches != NULL)

@@ -75,7 +75,6 @@ muster_inspect_find_losses (const MusterInspect *self, guint *n_minimised)
 {
   const char *const *items = muster_meta_graph_collection (self->meta_graph, "losses");
   GPtrArray *losses = g_ptr_array_new_with_free_func (g_free);
-
   add_minimised (self, losses);
   *n_minimised = losses->len;
   for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++)

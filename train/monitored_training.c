@@ -112,7 +112,6 @@ add_checkpoint_hook (Assembly *self, GError **error)
                                           .writer = self->writer,
                                           .preemption = o->preemption,
                                           .clock = o->clock};
-
   if (o->checkpoint_dir == NULL || !is_on (self->save) || has_saver_hook (self))
     return TRUE;
   return add (self, muster_checkpoint_saver_hook_new (&options, error));
@@ -139,7 +138,6 @@ add_chiefs_hooks (Assembly *self, GError **error)
   const MusterMonitoredTrainingOptions *o = self->options;
   const char *summary_dir = find_summary_dir (o);
   gint64 count_steps = o->log_step_count_steps ? o->log_step_count_steps : DEFAULT_COUNT_STEPS;
-
   add_all (self, o->chief_only_hooks, o->n_chief_only_hooks);
   if (summary_dir != NULL &&
       (self->writer = muster_event_writer_new (summary_dir, o->clock, error)) == NULL)
@@ -166,7 +164,6 @@ guard (const Assembly *self)
   const MusterPositionGuard options = {.quiesce_us = o->position_quiesce_us,
                                        .global_step = muster_scaffold_global_step (o->scaffold),
                                        .clock = o->clock};
-
   muster_position_guard (self->saver, muster_scaffold_meta_graph (o->scaffold), &options);
 }
 
@@ -174,7 +171,6 @@ static gboolean
 assemble (Assembly *self, GError **error)
 {
   const MusterMonitoredTrainingOptions *o = self->options;
-
   self->hooks = g_ptr_array_new_with_free_func (g_object_unref);
   if (o->save_auto && (o->save_checkpoint_us != 0 || o->save_checkpoint_steps != 0))
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s",
@@ -211,7 +207,6 @@ static MusterSaver *
 find_saving (const Assembly *self)
 {
   MusterSaver *found = NULL;
-
   for (guint i = 0; i < self->hooks->len && found == NULL && self->saver != NULL; i++)
     if (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self->hooks->pdata[i]))
       found = muster_checkpoint_saver_hook_share (self->hooks->pdata[i],
@@ -291,7 +286,6 @@ static void
 living_free (gpointer data)
 {
   Living *self = data;
-
   muster_scaffold_unref (self->scaffold);
   g_object_unref (self->clock);
   g_free (self);
@@ -303,7 +297,6 @@ make_living (const MusterMonitoredTrainingOptions *o, MusterSessionManager *mana
 {
   Living *self = g_new (Living, 1);
   const guint n_tasks = muster_position_n_tasks (muster_scaffold_meta_graph (o->scaffold));
-
   *self = (Living){.scaffold = muster_scaffold_ref (o->scaffold),
                    .clock = g_object_ref (o->clock != NULL ? o->clock : muster_system_clock ()),
                    .quiesce_us = o->position_quiesce_us > 0 ? o->position_quiesce_us : SETTLE_US,
@@ -324,7 +317,6 @@ find_whole (MusterSession *session, gint64 *step, gint64 deadline_us, GCancellab
   const MusterPositionAwait await = {self->n_tasks, self->clock,
                                      muster_deadline_after (now_us, self->quiesce_us), deadline_us,
                                      self->is_dealt};
-
   self->torn = self->n_tasks;
   if (self->n_tasks > 0 &&
       !muster_position_await_whole (session, &await, &self->torn, cancellable, error))
@@ -341,7 +333,6 @@ quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, 
   Living *self = data;
   const MusterPositionQuiesce all = {self->n_tasks, self->torn, muster_system_clock (), deadline_us,
                                      self->is_dealt};
-
   if (self->n_tasks > 0)
     muster_position_quiesce (session, &all, cancellable);
   self->torn = self->n_tasks;
@@ -356,7 +347,6 @@ restore_options (const MusterMonitoredTrainingOptions *o)
                                       MUSTER_POSITION_OVER, NULL};
   MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (o->scaffold);
   MusterRestoreOptions restore = o->restore != NULL ? *o->restore : (MusterRestoreOptions){0};
-
   if (!restore.allow_missing && restore.needs == NULL && muster_position_n_tasks (meta_graph) > 0)
     restore.needs = needs;
   if (restore.may_lack == NULL && muster_position_is_dealt (meta_graph))
@@ -395,7 +385,6 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
               GCancellable *cancellable, GError **error)
 {
   g_auto (Assembly) parts = {.options = options};
-
   if (!check_places (options, error) || !assemble (&parts, error))
     return NULL;
   const MusterRestoreOptions restore = restore_options (options);

@@ -12,7 +12,6 @@ train (const MusterTraining *training, MusterTrained *trained, GCancellable *can
        GError **error)
 {
   guint n_cut = 0;
-
   for (;;) {
     MusterRoundEnd end = {0};
     GError *failure = NULL;

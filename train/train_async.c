@@ -16,7 +16,6 @@ static MusterTraining *
 copy_training (const MusterTraining *training)
 {
   MusterTraining *copy = muster_training_copy (training);
-
   if (training->listener != NULL)
     copy->listener = g_memdup2 (training->listener, sizeof *training->listener);
   return copy;
@@ -26,7 +25,6 @@ static void
 train (gpointer data, GCancellable *cancellable, GError **error)
 {
   Train *call = data;
-
   (void)muster_train (call->training, &call->trained, cancellable, error);
 }
 
@@ -34,7 +32,6 @@ static void
 clear_train (gpointer data)
 {
   Train *call = data;
-
   if (call->training != NULL)
     g_free ((gpointer)call->training->listener);
   muster_training_free (call->training);
@@ -48,7 +45,6 @@ muster_train_async (const MusterTraining *training, GCancellable *cancellable,
                     GAsyncReadyCallback callback, gpointer user_data)
 {
   Train *call = g_new0 (Train, 1);
-
   call->training = training != NULL ? copy_training (training) : NULL;
   call->trained = NOTHING_TRAINED;
   muster_background_start (&training_verb, NULL, call, cancellable, callback, user_data);

@@ -15,7 +15,6 @@ static gboolean
 check (const MusterTraining *training, GError **error)
 {
   const char *wrong = NULL;
-
   if (training->model == NULL)
     wrong = "an elastic job needs the model's name; set 'model' in the training";
   else if (training->max_tasks > 0 && training->min_tasks > training->max_tasks)
@@ -38,7 +37,6 @@ may_lead (gpointer data, GError **error)
   MusterStorage *storage = training->saver != NULL ? training->saver->storage : NULL;
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   GError *failure = NULL;
-
   if (training->checkpoint_dir == NULL)
     return TRUE;
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
@@ -69,7 +67,6 @@ make_elastic (const MusterTraining *training)
       .may_lead = may_lead,
       .user_data = (gpointer)training,
   };
-
   return muster_elastic_new (&options);
 }
 
@@ -91,7 +88,6 @@ tell_role (Rounds *self, gboolean is_chief)
   const MusterTrainingListener *listener = self->training->listener;
   const guint slot = muster_elastic_slot (self->elastic);
   const gboolean is_news = self->was_chief != is_chief || self->slot_before != (gint)slot;
-
   self->was_chief = is_chief;
   self->slot_before = (gint)slot;
   if (is_news && listener != NULL && listener->role != NULL)
@@ -103,7 +99,6 @@ run_round (Rounds *self, MusterElasticRole role, MusterRoundEnd *end, GError **e
 {
   MusterTraining with = *self->training;
   MusterRestoreOptions restore = with.restore != NULL ? *with.restore : (MusterRestoreOptions){0};
-
   with.is_worker = role == MUSTER_ELASTIC_WORKER;
   with.timeout_us = muster_elastic_timeout (self->elastic, with.timeout_us);
   /* The others train the model that a takeover continues: a chief that dies soon says nothing of
@@ -122,7 +117,6 @@ train_round (Rounds *self, MusterElasticRole role, GError **error)
   MusterTrained *trained = self->trained;
   MusterRoundEnd end = {0};
   GError *failure = NULL;
-
   (void)run_round (self, role, &end, &failure);
   if (failure != NULL && trained->report.outcome == MUSTER_OUTCOME_OVER) {
     trained->step = MAX (trained->step, trained->report.final_step);
@@ -153,7 +147,6 @@ static void
 note_reasons (Rounds *self)
 {
   MusterSessionReport *report = &self->trained->report;
-
   g_clear_pointer (&report->reasons, g_ptr_array_unref);
   report->reasons = muster_elastic_reasons (self->elastic);
 }

@@ -87,7 +87,6 @@ announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 deadline_us,
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
   g_auto (MusterSaveStatus) saves = MUSTER_SAVE_STATUS_INIT;
   MusterGoodput goodput = MUSTER_GOODPUT_INIT;
-
   muster_goodput_meter_read (self->meter, &goodput);
   if (phase == MUSTER_CHIEF_OVER)
     goodput.end = MUSTER_RUN_FINISHED;
@@ -108,7 +107,6 @@ announce_progress (MusterTrainingHook *self, MusterRunContext *context, GError *
 {
   gint64 deadline_us = MIN (in_us (self, ANNOUNCE_US), muster_run_context_deadline_us (context));
   g_autoptr (GError) failure = NULL;
-
   if (self->lease == NULL)
     return TRUE;
   if (!muster_lease_check (self->lease, error))
@@ -139,7 +137,6 @@ static void
 take_rate (MusterTrainingHook *self, gint64 at_us)
 {
   gint64 step = self->state.step;
-
   if (at_us - self->newer.at_us >= RATE_WINDOW_US) {
     self->older = self->newer;
     self->newer = (Mark){at_us, step};
@@ -164,7 +161,6 @@ static void
 take_awaited (MusterTrainingHook *self, gint64 at_us)
 {
   MusterAwaited awaited = {0};
-
   if (self->position != NULL && muster_position_hook_awaits (self->position, &awaited)) {
     self->state.awaits = awaited.task;
     self->state.awaits_us = MAX (at_us - awaited.since_us, 0);
@@ -179,7 +175,6 @@ report_progress (MusterTrainingHook *self, gint64 at_us)
 {
   const MusterTrainingListener *listener = self->training->listener;
   g_auto (MusterSaveStatus) saves = MUSTER_SAVE_STATUS_INIT;
-
   self->report_due_us = at_us + REPORT_EVERY_US;
   if (listener == NULL || listener->progress == NULL)
     return TRUE;
@@ -221,7 +216,6 @@ static void
 training_measure (MusterHook *hook, MusterGoodputMeter *meter)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
-
   muster_goodput_meter_unref (self->meter);
   self->meter = muster_goodput_meter_ref (meter);
 }
@@ -260,7 +254,6 @@ training_after_create (MusterHook *hook, MusterSession *session,
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
   const MusterTrainingListener *listener = self->training->listener;
-
   g_set_object (&self->lease, muster_session_manager_lease (session));
   gint64 step = read_step (self, session, deadline_us, cancellable, error);
   if (step < 0 || !claim_directory (self, deadline_us, cancellable, error))
@@ -284,7 +277,6 @@ static gboolean
 training_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
-
   if (!announce_progress (self, context, error))
     return FALSE;
   if (self->training->loss != NULL)
@@ -300,7 +292,6 @@ training_after_run (MusterHook *hook, MusterRunContext *context, GError **error 
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
   gint64 at_us = now_us (self);
-
   self->in_step = FALSE;
   self->state.step = self->trained->step = muster_run_context_global_step (context);
   if (at_us >= self->good_at_us)
@@ -335,7 +326,6 @@ announce_preemption (MusterTrainingHook *self, gint64 deadline_us, GCancellable 
   static char preempted[] = "preempted";
   MusterPreemption *preemption = self->training->preemption;
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
-
   if (self->lease == NULL || preemption == NULL || !muster_preemption_is_requested (preemption))
     return;
   announcement.ended = preempted;
@@ -361,7 +351,6 @@ finish (MusterTrainingHook *self, MusterSession *session, gint64 deadline_us,
         GCancellable *cancellable, GError **error)
 {
   gint64 step = read_step (self, session, deadline_us, cancellable, error);
-
   if (step < 0)
     return FALSE;
   self->state.step = self->trained->step = step;
@@ -387,7 +376,6 @@ static void
 training_on_error (MusterHook *hook, const GError *failure)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
-
   if (self->saver != NULL && (!self->in_step || is_from_outside (self, failure)))
     (void)muster_saver_clear_crash_loop (self->saver, NULL);
 }
@@ -396,7 +384,6 @@ static void
 training_finalize (GObject *object)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (object);
-
   g_clear_object (&self->saver);
   g_clear_object (&self->lease);
   g_clear_object (&self->position);
@@ -430,7 +417,6 @@ muster_training_hook_new (const MusterTraining *training, MusterSaver *saver,
                           MusterTrained *trained)
 {
   MusterTrainingHook *self = g_object_new (MUSTER_TYPE_TRAINING_HOOK, NULL);
-
   self->training = training;
   self->trained = trained;
   self->saver = saver != NULL ? g_object_ref (saver) : NULL;
@@ -449,7 +435,6 @@ void
 muster_training_hook_set_epochs (MusterHook *hook, MusterHook *position, gint64 n_batches)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
-
   g_set_object (&self->position, position);
   self->n_batches = n_batches;
   self->state.until_step = n_batches;
@@ -459,7 +444,6 @@ void
 muster_training_hook_set_input_ended (MusterHook *hook)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
-
   self->input_ended = self->position == NULL;
 }
 
@@ -469,7 +453,6 @@ void
 muster_training_hook_set_paused (MusterHook *hook, const char *why)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
-
   if (g_strcmp0 (why, self->paused) == 0)
     return;
   g_free (self->paused);
@@ -481,7 +464,6 @@ void
 muster_training_hook_begin_pause (MusterHook *hook)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
-
   self->use_before = muster_goodput_meter_enter (self->meter, MUSTER_TIME_PAUSED);
 }
 
@@ -489,7 +471,6 @@ void
 muster_training_hook_end_pause (MusterHook *hook)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
-
   (void)muster_goodput_meter_enter (self->meter, self->use_before);
 }
 
@@ -537,7 +518,6 @@ MusterHook *
 muster_training_hook_new_ending (MusterHook *training)
 {
   MusterTrainingEndingHook *self = g_object_new (MUSTER_TYPE_TRAINING_ENDING_HOOK, NULL);
-
   self->training = g_object_ref (MUSTER_TRAINING_HOOK (training));
   return MUSTER_HOOK (self);
 }
@@ -552,7 +532,6 @@ gboolean
 muster_training_hook_is_replaced (MusterHook *hook)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
-
   return self->lease != NULL && !muster_lease_check (self->lease, NULL);
 }
 
@@ -561,7 +540,6 @@ muster_training_hook_blame (MusterHook *hook, GError *failure)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
   GError *lost = NULL;
-
   if (self->lease == NULL || muster_lease_check (self->lease, &lost))
     return failure;
   g_error_free (failure);
@@ -574,7 +552,6 @@ static void
 on_made (MusterSessionReport *report, const GError *error G_GNUC_UNUSED, gpointer user_data)
 {
   MusterSessionReport *own = &MUSTER_TRAINING_HOOK (user_data)->trained->report;
-
   muster_session_report_clear (own);
   *own = *report;
   *report = (MusterSessionReport){.final_step = -1};
@@ -586,7 +563,6 @@ on_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (user_data);
   const MusterTrainingListener *listener = self->training->listener;
-
   self->trained->n_recoveries = n;
   if (self->saver != NULL)
     (void)muster_saver_clear_crash_loop (self->saver, NULL);
@@ -605,7 +581,6 @@ on_saved (const MusterSaved *saved, gpointer user_data)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (user_data);
   const MusterTrainingListener *listener = self->training->listener;
-
   self->settled_step = saved->step;
   if (!saved->skipped) {
     if (is_durable (self, saved->tier))
@@ -621,7 +596,6 @@ on_copied (const MusterTierCopied *copied, gpointer user_data)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (user_data);
   const MusterTrainingListener *listener = self->training->listener;
-
   if (copied->why == NULL && is_durable (self, copied->tier))
     self->state.durable_step = MAX (self->state.durable_step, copied->step);
   if (listener != NULL && listener->copied != NULL)
@@ -632,7 +606,6 @@ static void
 on_save_failed (const MusterFailedSave *failed, gpointer user_data)
 {
   const MusterTrainingListener *listener = MUSTER_TRAINING_HOOK (user_data)->training->listener;
-
   if (listener != NULL && listener->save_failed != NULL)
     listener->save_failed (failed, listener->user_data);
 }

@@ -72,7 +72,6 @@ static gboolean
 check (const MusterTraining *training, GError **error)
 {
   const char *wrong = NULL;
-
   if (!muster_trainable_check (muster_scaffold_meta_graph (training->scaffold), error))
     return FALSE;
   if (muster_scaffold_global_step (training->scaffold) == NULL)
@@ -99,7 +98,6 @@ take_scaffold (Parts *self, GError **error)
 {
   const MusterTraining *training = self->training;
   const MusterScaffoldOptions same = {.copy_from = training->scaffold};
-
   if (!has_positions (training)) {
     self->scaffold = muster_scaffold_ref (training->scaffold);
     return TRUE;
@@ -122,7 +120,6 @@ take_saver (Parts *self, GError **error)
   MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (self->scaffold);
   MusterSaverOptions options = training->saver != NULL ? *training->saver : (MusterSaverOptions){0};
   g_autoptr (GError) failure = NULL;
-
   if (training->is_worker || training->checkpoint_dir == NULL)
     return TRUE;
   if (options.clock == NULL)
@@ -150,7 +147,6 @@ static MusterHook *
 feeding_hook (const MusterTraining *training)
 {
   g_auto (GStrv) names = g_new0 (char *, training->n_feeds + 1);
-
   for (gsize i = 0; i < training->n_feeds; i++)
     names[i] = g_strdup (training->feeds[i]);
   return muster_feed_func_hook_new ((const char *const *)names, next_batch, training->batches,
@@ -192,7 +188,6 @@ add_input (Parts *self, GError **error)
   const MusterTraining *training = self->training;
   gint64 until_step = training->until_step;
   MusterHook *input = NULL;
-
   if (has_positions (training))
     input = self->position = position_hook (training, self->elastic, error);
   else if (training->batches != NULL)
@@ -216,7 +211,6 @@ add_hooks (Parts *self, GError **error)
 {
   const MusterTraining *training = self->training;
   GPtrArray *first = training->is_worker ? self->last : self->first;
-
   if (self->elastic != NULL)
     g_ptr_array_add (first, muster_elastic_hook_new (self->elastic));
   if (training->loss != NULL)
@@ -232,7 +226,6 @@ static gboolean
 assemble (Parts *self, MusterTrained *trained, GError **error)
 {
   const MusterTraining *training = self->training;
-
   if (!check (training, error) || !take_scaffold (self, error) || !take_saver (self, error))
     return FALSE;
   self->first = g_ptr_array_new_with_free_func (g_object_unref);
@@ -315,7 +308,6 @@ run_once (const Parts *self, MusterMonitoredSession *session, const MusterStep *
           GError **error)
 {
   guint64 version = 0;
-
   if (self->position == NULL)
     return muster_monitored_session_run (session, step, NULL, NULL, error);
   g_autofree char *why = self->elastic != NULL && muster_position_may_pause (self->position)
@@ -332,7 +324,6 @@ run (const Parts *self, MusterMonitoredSession *session, GError **error)
   const char *train_op = muster_scaffold_train_op (self->scaffold);
   const MusterStep step = {
       .targets = &train_op, .n_targets = 1, .deadline_us = MUSTER_WAIT_FOREVER};
-
   if (muster_training_hook_is_done (self->training_hook))
     return TRUE;
   while (!muster_monitored_session_should_stop (session))
@@ -347,7 +338,6 @@ static MusterMonitoredSession *
 begin (Parts *self, MusterTrained *trained, GCancellable *cancellable, GError **error)
 {
   MusterPreemption *preemption = self->training->preemption;
-
   if (preemption != NULL)
     g_cancellable_push_current (muster_preemption_cancellable (preemption));
   MusterMonitoredSession *session =
@@ -371,7 +361,6 @@ train (const MusterTraining *training, MusterElastic *elastic, MusterTrained *tr
 {
   g_auto (Parts) parts = {.training = training, .elastic = elastic};
   g_autoptr (GError) failure = NULL;
-
   g_autoptr (MusterMonitoredSession) session = begin (&parts, trained, cancellable, &failure);
   if (session == NULL) { /* another may have become chief since this one was told that it is */
     *end = (MusterRoundEnd){.is_replaced = trained->report.outcome == MUSTER_OUTCOME_FENCED ||
@@ -405,7 +394,6 @@ static void
 add_up (MusterTrained *trained, MusterTrained *round)
 {
   const MusterTrained before = *trained;
-
   muster_session_report_clear (&trained->report);
   *trained = *round;
   round->report = (MusterSessionReport){.final_step = -1};

@@ -71,7 +71,6 @@ static gboolean
 emit_progress (const MusterTrainingState *state, gpointer self)
 {
   gboolean stops = FALSE;
-
   g_signal_emit (self, signals[PROGRESS], 0, state, &stops);
   return !stops;
 }
@@ -80,7 +79,6 @@ static void
 muster_training_observer_class_init (MusterTrainingObserverClass *klass)
 {
   const GType type = G_TYPE_FROM_CLASS (klass);
-
   signals[WAITING] = g_signal_new ("waiting", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
                                    G_TYPE_NONE, 1, G_TYPE_STRING);
   signals[READY] = g_signal_new ("ready", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE,

@@ -7,7 +7,6 @@ gboolean
 muster_json_is_flat (const char *text, guint most)
 {
   guint depth = 0;
-
   for (; *text != '\0' && depth <= most; text++) {
     depth += *text == '{' || *text == '[';
     depth -= depth > 0 && (*text == '}' || *text == ']');
@@ -20,7 +19,6 @@ muster_json_is_one_object (const char *text)
 {
   guint depth = 0;
   gboolean in_string = FALSE;
-
   text += strspn (text, " \t\r\n");
   if (*text != '{')
     return FALSE;

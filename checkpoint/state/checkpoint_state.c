@@ -334,7 +334,6 @@ char *
 muster_checkpoint_of_file (MusterStorage *storage, const char *path)
 {
   static const char *const ends[] = {".index", ".meta", ".data-"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (ends); i++) {
     const char *end = g_strrstr (path, ends[i]);
     if (end == NULL || strchr (end, G_DIR_SEPARATOR) != NULL)

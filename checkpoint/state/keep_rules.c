@@ -143,7 +143,6 @@ keep_steps (const MusterKeepRules *rules, MusterKeepOne *all, gsize n)
   g_autoptr (GHashTable) now = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
   g_autoptr (GHashTable) left = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
   GHashTable *reached[2] = {now, left};
-
   for (gsize i = 0; rules->every_steps > 0 && i < n; i++)
     if (all[i].step >= 0 && reaches_multiple (rules, &all[i], reached) && is_managed (&all[i]))
       all[i].reasons |= MUSTER_KEEP_FOR_STEP;
@@ -254,7 +253,6 @@ muster_keep_explain (const MusterKeepRules *rules, const MusterKeepOne *one, con
 {
   g_autoptr (GStrvBuilder) words = g_strv_builder_new ();
   const guint reasons = one->reasons;
-
   if (reasons & MUSTER_KEEP_FOR_LATEST)
     g_strv_builder_add (words, "latest");
   if (reasons & MUSTER_KEEP_FOR_NEWEST)

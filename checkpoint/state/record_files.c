@@ -37,7 +37,6 @@ add_file (MusterSideCheckpoint *self, MusterStorage *storage, const char *prefix
           gboolean summed, GError **error)
 {
   MusterStorageInfo info;
-
   if (!muster_storage_stat (storage, path, &info, error))
     return FALSE;
   self->bytes += info.size;

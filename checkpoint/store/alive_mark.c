@@ -9,7 +9,6 @@ name_host_quietly (MusterStorage *storage, const char *path)
 {
   const char *host = g_get_host_name ();
   MusterStorageFile *file = muster_storage_create (storage, path, NULL);
-
   if (file == NULL)
     return;
   (void)muster_storage_append (storage, file, host, strlen (host), NULL);

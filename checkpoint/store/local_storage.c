@@ -446,7 +446,6 @@ lock_for_process (MusterStorage *self, const char *path, gboolean is_shared, GEr
   gboolean known = FALSE;
   MusterProcessLock *process = NULL;
   const int there = open_retrying (self, path, O_PATH, 0);
-
   if (there >= 0) {
     process = muster_process_lock_again (there, is_shared, &known);
     const int code = errno;

@@ -35,7 +35,6 @@ set (int fd, gboolean is_shared)
 {
   struct flock how = {.l_type = is_shared ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET};
   int result;
-
   do
     result = fcntl (fd, F_SETLK, &how);
   while (result < 0 && errno == EINTR);
@@ -62,7 +61,6 @@ muster_process_lock_again (int path_fd, gboolean is_shared, gboolean *known)
 {
   struct stat file;
   MusterProcessLock *found = NULL, *self = NULL;
-
   g_mutex_lock (&lock);
   if (fstat (path_fd, &file) == 0)
     found = find (&file);
@@ -80,7 +78,6 @@ muster_process_lock_new (int fd, gboolean is_shared)
 {
   struct stat file;
   MusterProcessLock *self = NULL;
-
   g_mutex_lock (&lock);
   if (fstat (fd, &file) == 0 && (self = find (&file)) != NULL) {
     self = hold_again (self, is_shared);

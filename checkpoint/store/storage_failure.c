@@ -32,7 +32,6 @@ is_of_file (const GError *failure)
       G_IO_ERROR_NOT_FOUND,    G_IO_ERROR_NOT_DIRECTORY, G_IO_ERROR_IS_DIRECTORY,
       G_IO_ERROR_INVALID_DATA, G_IO_ERROR_PARTIAL_INPUT, G_IO_ERROR_NOT_REGULAR_FILE,
   };
-
   for (gsize i = 0; i < G_N_ELEMENTS (of_file); i++)
     if (g_error_matches (failure, G_FILE_ERROR, of_file[i]))
       return TRUE;

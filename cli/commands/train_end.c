@@ -85,7 +85,6 @@ failed_exit_of (MusterTrainShow *self, const MusterCliResult *result)
 {
   const MusterExit code = muster_cli_result_exit (result);
   const GError *error = result->error;
-
   if (self->ready_us == 0 || error == NULL)
     return code;
   const gboolean is_of_a_file = error->domain == G_FILE_ERROR || error->domain == G_IO_ERROR ||

@@ -18,7 +18,6 @@ parse_rule (const char *rule, const char *word, MusterTier *tier, GError **error
 {
   const char *value = strchr (rule, '=');
   gint64 keep;
-
   value = value != NULL ? value + 1 : "";
   if (g_str_has_prefix (rule, "every="))
     return g_ascii_string_to_signed (value, 10, 1, G_MAXINT64, &tier->save_steps, NULL) ||
@@ -39,7 +38,6 @@ static gboolean
 parse_tier (const char *word, MusterTier *tier, GError **error)
 {
   g_auto (GStrv) parts = g_strsplit (word, ",", -1);
-
   if (parts[0] == NULL || !muster_cli_check_path ("--fast-dir", parts[0], error))
     return parts[0] != NULL ? FALSE : refuse (word, "no directory", error);
   for (char **rule = parts + 1; *rule != NULL; rule++)
@@ -56,7 +54,6 @@ muster_train_tiers_parse (char **words, MusterTier **tiers, gsize *n, GError **e
 {
   const gsize n_words = words != NULL ? g_strv_length (words) : 0;
   MusterTier *parsed = g_new0 (MusterTier, MAX (n_words, 1));
-
   for (gsize i = 0; i < n_words; i++)
     if (!parse_tier (words[i], &parsed[i], error)) {
       muster_train_tiers_free (parsed, i);

@@ -108,7 +108,6 @@ muster_cli_scaffold (const MusterCliOptions *options, GError **error)
   MusterScaffold *scaffold = muster_scaffold_load_with (
       options->meta_graph, (const char *const *)options->train_ops, error);
   const char *const *added = scaffold != NULL ? muster_scaffold_completed (scaffold) : NULL;
-
   for (; added != NULL && *added != NULL && !options->json; added++)
     muster_cli_say (stderr, "%s: %s\n", options->model, *added);
   return scaffold;
@@ -120,7 +119,6 @@ list_step (const MusterStep *step, char ***runs, char ***feeds)
 {
   g_autoptr (GStrvBuilder) all = g_strv_builder_new ();
   g_autoptr (GStrvBuilder) fed = g_strv_builder_new ();
-
   for (gsize i = 0; i < step->n_fetches; i++)
     g_strv_builder_add (all, step->fetches[i]);
   for (gsize i = 0; i < step->n_targets; i++)
@@ -137,7 +135,6 @@ muster_cli_manager (MusterScaffold *scaffold, const MusterCliOptions *options,
 {
   g_auto (GStrv) runs = NULL;
   g_auto (GStrv) feeds = NULL;
-
   if (step != NULL)
     list_step (step, &runs, &feeds);
   MusterSessionManagerOptions manager = {

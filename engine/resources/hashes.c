@@ -8,7 +8,6 @@ static guint64
 fetch64 (const guint8 *at)
 {
   guint64 word;
-
   memcpy (&word, at, sizeof word);
   return GUINT64_FROM_LE (word);
 }
@@ -17,7 +16,6 @@ static guint64
 fetch32 (const guint8 *at)
 {
   guint32 word;
-
   memcpy (&word, at, sizeof word);
   return GUINT32_FROM_LE (word);
 }
@@ -54,7 +52,6 @@ static guint64
 farm_to_16 (const guint8 *s, guint64 n)
 {
   const guint64 factor = k2 + n * 2;
-
   if (n >= 8) {
     const guint64 a = fetch64 (s) + k2, b = fetch64 (s + n - 8);
     return mix_pair (rotate (b, 37) * factor + a, (rotate (a, 25) + b) * factor, factor);
@@ -94,7 +91,6 @@ static Pair
 weak_hash (const guint8 *s, guint64 a, guint64 b)
 {
   const guint64 w = fetch64 (s), x = fetch64 (s + 8), y = fetch64 (s + 16), z = fetch64 (s + 24);
-
   a += w;
   b = rotate (b + a + z, 21);
   const guint64 c = a;
@@ -129,7 +125,6 @@ muster_farm_hash (const void *bytes, guint64 n)
 {
   const guint64 seed = 81;
   const guint8 *s = bytes;
-
   if (n <= 16)
     return farm_to_16 (s, n);
   if (n <= 32)
@@ -157,7 +152,6 @@ muster_murmur_hash (const void *bytes, guint64 n)
   const guint8 *s = bytes;
   const guint64 m = G_GUINT64_CONSTANT (0xc6a4a7935bd1e995);
   guint64 hash = G_GUINT64_CONSTANT (0xdecafcaffe) ^ n * m;
-
   for (; n >= 8; n -= 8, s += 8) {
     guint64 word = fetch64 (s) * m;
     hash = (hash ^ (word ^ word >> 47) * m) * m;
@@ -196,7 +190,6 @@ muster_sip_hash (const guint64 key[2], const void *bytes, guint64 n)
                  key[0] ^ G_GUINT64_CONSTANT (0x6c7967656e657261),
                  key[1] ^ G_GUINT64_CONSTANT (0x7465646279746573)};
   guint64 last = n << 56;
-
   for (gboolean more = TRUE; more; s += 8, n -= 8) {
     guint64 word = last;
     more = n >= 8;

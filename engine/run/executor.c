@@ -264,7 +264,6 @@ writes (const char *op)
                                         "ResourceStridedSliceAssign",
                                         "CountUpTo",
                                         "ResourceCountUpTo"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (writers); i++)
     if (g_str_has_prefix (op, writers[i]))
       return !g_str_equal (op, "ScatterNd") && !g_str_equal (op, "ScatterNdNonAliasingAdd");
@@ -275,7 +274,6 @@ static gboolean
 has_written (MusterRun *self)
 {
   const MusterPlan *plan = self->plan;
-
   for (guint32 i = 0; i < plan->n_nodes && !self->has_written; i++) {
     const gboolean is_done =
         self->done != NULL ? self->done[i] == MUSTER_NODE_DONE : i < self->next;

@@ -87,7 +87,6 @@ gboolean
 muster_op_acts (const MusterOp *op)
 {
   gboolean acts = (op->flags & MUSTER_OP_STATEFUL) != 0;
-
   for (gsize i = 0; i < G_N_ELEMENTS (readers) && acts; i++)
     acts = !g_str_equal (op->name, readers[i]);
   return acts;
@@ -104,7 +103,6 @@ static gboolean
 has_acted (const MusterRun *self)
 {
   const MusterPlan *plan = self->plan;
-
   for (guint32 i = 0; i < plan->n_nodes; i++)
     if (has_begun (self, i) && muster_op_acts (plan->nodes[i].op))
       return TRUE;
@@ -117,7 +115,6 @@ held_bytes (const MusterRun *self)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
   gsize n_bytes = 0;
-
   for (guint32 i = 0; i < self->plan->n_slots; i++) {
     const MusterSlot *slot = &self->slots[i];
     if (slot->kind != MUSTER_SLOT_TENSOR)
@@ -160,7 +157,6 @@ static gsize
 drop_try (MusterKernel *k)
 {
   const gsize before = held_bytes (k->run) + k->budget.counted;
-
   for (guint32 i = 0; i < k->node->n_outputs; i++)
     muster_slot_clear (muster_kernel_output_slot (k, (int)i));
   muster_budget_clear (&k->budget);
@@ -176,7 +172,6 @@ pause_run (MusterRun *self)
   MusterClock *clock = muster_system_clock ();
   const gint64 now_us = muster_clock_now_us (clock);
   const gboolean is_counted = self->done == NULL;
-
   if (is_counted)
     muster_parallel_leave ();
   (void)muster_clock_wait_until (clock, now_us + PAUSE_US, NULL, NULL);
@@ -192,7 +187,6 @@ count_wait (MusterRun *self, gconstpointer node)
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   const guint64 used = muster_memory_used_in_all ();
   const gint64 passed_us = wait->node == node ? now_us - wait->paused_us : 0;
-
   wait->us += passed_us;
   wait->unchanged_us =
       wait->node == node && used == wait->used ? wait->unchanged_us + passed_us : 0;
@@ -214,7 +208,6 @@ static gboolean
 await_bytes (MusterKernel *k, gsize n_bytes)
 {
   MusterRun *self = k->run;
-
   count_wait (self, k->node);
   do {
     if (muster_run_is_stopped (self) || self->wait.us >= LONGEST_US ||
@@ -231,7 +224,6 @@ muster_run_await_memory (MusterKernel *k, GError **error)
 {
   MusterRun *run = k->run;
   const gsize refused = muster_memory_refused_here ();
-
   if (refused == 0 || !muster_error_is (*error, MUSTER_ERROR_RESOURCE_EXHAUSTED) ||
       !may_compute_again (k) || !has_acted (run))
     return FALSE;

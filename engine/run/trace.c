@@ -38,7 +38,6 @@ muster_trace_new (GBytes *options)
 {
   gboolean wants_stats = FALSE, wants_graph = FALSE;
   MusterProtoField field;
-
   if (G_LIKELY (options == NULL))
     return NULL;
   MusterProtoReader reader =

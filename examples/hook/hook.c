@@ -15,7 +15,6 @@ is_not_good_enough (MusterTensor *loss, gint64 step, gpointer user_data, GError 
 {
   const double *wanted = user_data;
   double value;
-
   if (!muster_tensor_get_double (loss, &value, error))
     return FALSE; /* with an error: the training has failed */
   printf ("step %" G_GINT64_FORMAT ": %g\n", step, value);
@@ -31,7 +30,6 @@ feed (MusterTensor **feeds, gint64 deadline_us G_GNUC_UNUSED,
 {
   const gint64 dims[] = {2};
   const float x[] = {1, 2}, y[] = {3, 5};
-
   feeds[0] = muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, x, sizeof x, error);
   feeds[1] = muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, y, sizeof y, error);
   return feeds[0] != NULL && feeds[1] != NULL;
@@ -68,7 +66,6 @@ int
 main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
-
   if (argc != 3) {
     fprintf (stderr, "usage: hook MODEL.meta LOSS\n");
     return 3;

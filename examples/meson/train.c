@@ -41,7 +41,6 @@ static void
 train (Program *program)
 {
   MusterStep step = muster_step_builder_step (program->step);
-
   step.deadline_us = muster_deadline_after (g_get_monotonic_time (), 30 * MUSTER_SECOND);
   muster_session_run_async (program->session, &step, NULL, on_trained, program);
 }
@@ -50,7 +49,6 @@ static void
 on_trained (GObject *source, GAsyncResult *result, gpointer user_data)
 {
   Program *program = user_data;
-
   if (!muster_session_run_finish (MUSTER_SESSION (source), result, NULL, NULL, &program->error)) {
     g_main_loop_quit (program->loop);
     return;
@@ -67,7 +65,6 @@ static void
 on_prepared (GObject *source, GAsyncResult *result, gpointer user_data)
 {
   Program *program = user_data;
-
   program->session = muster_session_manager_prepare_session_finish (MUSTER_SESSION_MANAGER (source),
                                                                     result, NULL, &program->error);
   if (program->session == NULL)

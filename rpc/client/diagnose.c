@@ -431,7 +431,6 @@ static GBytes *
 make_query (void)
 {
   Tensorflow__ListDevicesRequest request = TENSORFLOW__LIST_DEVICES_REQUEST__INIT;
-
   request.session_handle = (char *)NO_SESSION;
   return muster_pack (&request.base);
 }

@@ -15,7 +15,6 @@ static guint
 muster_async_core_n_slots (MusterAsyncCore *self)
 {
   const guint64 budget = self->options.budget_bytes;
-
   if (budget == 0)
     return self->options.policy == MUSTER_SAVES_REPLACE ? 2 : 1;
   return (guint)MIN (budget / MAX (self->model->bytes, 1), MUSTER_MAX_SNAPSHOTS);
@@ -26,7 +25,6 @@ static MusterAsyncSlot *
 muster_async_core_free_slot (MusterAsyncCore *self)
 {
   const guint n = muster_async_core_n_slots (self);
-
   for (guint i = 0; i < n; i++)
     if (!self->slots[i].is_taken)
       return &self->slots[i];
@@ -37,7 +35,6 @@ static gboolean
 may_claim (const MusterAsyncCall *call)
 {
   MusterAsyncCore *core = call->core;
-
   if (core->holder != NULL)
     return FALSE;
   if (core->is_shut)
@@ -51,7 +48,6 @@ static gboolean
 claim (gpointer data)
 {
   MusterAsyncCall *call = data;
-
   if (!call->is_claimed && may_claim (call)) {
     call->is_claimed = TRUE;
     call->core->holder = g_thread_self ();
@@ -79,7 +75,6 @@ static gboolean
 muster_async_call_lock_save (MusterAsyncCall *call, GError **error)
 {
   MusterAsyncCore *core = call->core;
-
   if (!muster_async_core_check_caller (core, error) ||
       !muster_wait_until_done (&core->lock, &core->changed, claim, call, "the save before",
                                call->deadline_us, call->cancellable, error))
@@ -186,7 +181,6 @@ static MusterAsyncSlot *
 replace_waiting (MusterAsyncCore *self, MusterSaveTicket *by)
 {
   MusterAsyncRequest *request = g_queue_pop_tail (&self->waiting);
-
   if (request == NULL)
     return NULL;
   MusterAsyncSlot *slot = request->slot;
@@ -204,7 +198,6 @@ static MusterAsyncSlot *
 take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket, MusterSaveTrack *track)
 {
   MusterAsyncSlot *slot = muster_async_core_free_slot (self);
-
   if (slot == NULL && self->options.policy == MUSTER_SAVES_REPLACE)
     slot = replace_waiting (self, ticket);
   if (slot != NULL) {
@@ -224,7 +217,6 @@ prepare_slot (const MusterAsyncCall *call, MusterAsyncSlot *slot, MusterAsyncMod
               GError **error)
 {
   MusterSaver *saver = model->saver;
-
   if (slot->model == model)
     return TRUE;
   g_clear_pointer (&slot->snapshot, muster_snapshot_free);
@@ -247,7 +239,6 @@ static gboolean
 copy_saveables (MusterAsyncRequest *request, GError **error)
 {
   char **left_out = NULL;
-
   g_clear_pointer (&request->tensors, g_ptr_array_unref);
   request->tensors = muster_saveables_copy (request->model->saver->saveables, &left_out, error);
   muster_save_ticket_set_left_out (request->ticket, left_out);
@@ -316,7 +307,6 @@ static void
 enqueue (MusterAsyncCore *self, MusterAsyncRequest *request)
 {
   const gint64 step = muster_save_ticket_step (request->ticket);
-
   self->counter = MAX (self->counter, request->unlisted ? 0 : step);
   muster_save_track_reach (request->track, MUSTER_SAVE_STAGED);
   muster_save_ticket_advance (request->ticket, MUSTER_SAVE_STAGED);
@@ -336,7 +326,6 @@ save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, Muste
 {
   MusterAsyncCore *core = call->core;
   MusterAsyncSlot *slot = take_slot (core, ticket, track);
-
   if (slot == NULL)
     return TRUE;
   MusterAsyncRequest *request = g_new0 (MusterAsyncRequest, 1);
@@ -405,7 +394,6 @@ save_locked (const MusterAsyncCall *call, const char *directory, gint64 step, co
              GError **error)
 {
   MusterAsyncCore *core = call->core;
-
   if (!muster_async_core_report_failure (core, error))
     return NULL;
   g_autoptr (MusterSaveTicket) ticket = number (call, directory, step, prefix, error);
@@ -439,7 +427,6 @@ save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const
                           .due = due};
   MusterSaveTicket *ticket = NULL;
   g_autoptr (MusterSaveTicket) replaced = NULL;
-
   g_mutex_lock (&core->lock);
   const gint64 limit_us = core->model->saver->save_timeout_us;
   if (limit_us > 0) /* the files' limit is the saver's own */
@@ -648,7 +635,6 @@ static gboolean
 end_copies (MusterAsyncCore *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_autoptr (MusterSaver) saver = saver_of (self);
-
   if (muster_saver_sync_copies (saver, deadline_us, cancellable, error))
     return TRUE;
   muster_saver_cancel_copies (saver);
@@ -749,7 +735,6 @@ muster_async_saver_dispose (GObject *object)
   MusterAsyncSaver *self = MUSTER_ASYNC_SAVER (object);
   MusterAsyncCore *core = self->core;
   g_autoptr (GError) error = NULL;
-
   if (core != NULL) {
     const gint64 wait_us = core->options.dispose_wait_us;
     const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (muster_system_clock ()),

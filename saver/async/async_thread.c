@@ -15,7 +15,6 @@ MusterAsyncModel *
 muster_async_model_new (MusterSaver *saver, MusterSession *session)
 {
   MusterAsyncModel *self = g_new0 (MusterAsyncModel, 1);
-
   g_atomic_ref_count_init (&self->refs);
   self->saver = g_object_ref (saver);
   self->session = g_object_ref (session);
@@ -56,7 +55,6 @@ MusterAsyncCore *
 muster_async_core_new (MusterAsyncModel *model, const MusterAsyncOptions *options)
 {
   MusterAsyncCore *self = g_new0 (MusterAsyncCore, 1);
-
   g_atomic_ref_count_init (&self->refs);
   self->options = *options;
   if (options->finished_owner != NULL)
@@ -140,7 +138,6 @@ static void
 on_written (gpointer data)
 {
   Write *self = data;
-
   if (self->request->due == 0)
     drop_once (self);
   muster_save_ticket_advance (self->request->ticket, MUSTER_SAVE_WRITTEN);
@@ -196,7 +193,6 @@ settle (MusterAsyncCore *self, MusterAsyncRequest *request, gint64 started_us,
         const Outcome *outcome)
 {
   const gboolean is_durable = outcome->failure == NULL && !outcome->saved->skipped;
-
   muster_save_meter_written (self->meter, started_us, muster_clock_now_us (self->clock),
                              is_durable);
   if (outcome->failure != NULL)
@@ -252,7 +248,6 @@ static void
 write_next (MusterAsyncCore *self)
 {
   MusterAsyncRequest *request = g_queue_pop_head (&self->waiting);
-
   self->writing = request;
   g_mutex_unlock (&self->lock);
   write_one (self, request);
@@ -268,7 +263,6 @@ gpointer
 muster_async_core_thread (gpointer core)
 {
   MusterAsyncCore *self = core;
-
   (void)setpriority (PRIO_PROCESS, 0, NICE); /* on Linux that is this thread alone */
   g_mutex_lock (&self->lock);
   for (;;) {

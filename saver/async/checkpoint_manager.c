@@ -69,7 +69,6 @@ static void
 count_from (MusterCheckpointManager *self, const char *prefix)
 {
   gint64 number = prefix != NULL ? muster_checkpoint_step (prefix) : -1;
-
   g_mutex_lock (&self->lock);
   self->counter = MAX (number, 0);
   g_mutex_unlock (&self->lock);
@@ -145,7 +144,6 @@ static char *
 too_soon (MusterCheckpointManager *self, gint64 step, gboolean check_interval)
 {
   char *why = NULL;
-
   g_mutex_lock (&self->steps->lock);
   const gint64 last = self->steps->last;
   g_mutex_unlock (&self->steps->lock);
@@ -195,7 +193,6 @@ static MusterAsyncSaver *
 async_for (MusterCheckpointManager *self, MusterSession *session, GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   if (self->is_blocking || muster_saver_is_empty (self->saver))
     return NULL;
   if (self->async == NULL)
@@ -226,7 +223,6 @@ on_ended (MusterSaveTicket *ticket, gpointer data)
   const StagedStep *staged = data;
   SavedSteps *steps = staged->steps;
   const gboolean is_durable = muster_save_ticket_state (ticket) == MUSTER_SAVE_DURABLE;
-
   g_mutex_lock (&steps->lock);
   if (is_durable)
     steps->durable = MAX (steps->durable, staged->step);
@@ -240,7 +236,6 @@ note_staged (MusterCheckpointManager *self, MusterSaveTicket *ticket, gint64 cou
              MusterSaved *saved)
 {
   StagedStep *staged = g_new (StagedStep, 1);
-
   *saved = (MusterSaved){.prefix = g_strdup (muster_save_ticket_path (ticket)),
                          .step = muster_save_ticket_step (ticket)};
   note_begun (self, counted, step, FALSE);
@@ -254,7 +249,6 @@ must_block (MusterCheckpointManager *self, const GError *failure)
 {
   const gboolean is_lasting = muster_snapshot_is_impossible (failure);
   g_autoptr (MusterAsyncSaver) unused = NULL;
-
   if (!is_lasting && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED))
     return FALSE;
   muster_log (G_LOG_LEVEL_MESSAGE, "save-blocking", "MESSAGE",
@@ -343,7 +337,6 @@ restore (MusterCheckpointManager *self, MusterSession *session, MusterRestored *
   const MusterRestoreOptions latest = {.directory = self->directory};
   g_autoptr (MusterAsyncSaver) running = running_async (self);
   g_autoptr (MusterAsyncSaver) async = NULL;
-
   if (running != NULL)
     async = async_for (self, session, NULL);
   if (async != NULL)
@@ -397,7 +390,6 @@ static void
 muster_checkpoint_manager_finalize (GObject *object)
 {
   MusterCheckpointManager *self = MUSTER_CHECKPOINT_MANAGER (object);
-
   g_clear_object (&self->async);
   g_clear_object (&self->session);
   g_clear_object (&self->saver);

@@ -20,7 +20,6 @@ MusterSaveMeter *
 muster_save_meter_new (gint64 now_us)
 {
   MusterSaveMeter *self = g_new0 (MusterSaveMeter, 1);
-
   self->own.mark_us = now_us;
   g_mutex_lock (&lock);
   if (!has_process)
@@ -49,7 +48,6 @@ void
 muster_save_meter_blocked (MusterSaveMeter *self, gint64 start_us, gint64 end_us)
 {
   const gint64 duration_us = MAX (end_us - start_us, 0);
-
   g_mutex_lock (&lock);
   add (&self->own.metrics.save_blocked_us, duration_us);
   add (&process.metrics.save_blocked_us, duration_us);
@@ -72,7 +70,6 @@ void
 muster_save_meter_written (MusterSaveMeter *self, gint64 start_us, gint64 end_us, gboolean durable)
 {
   const gint64 duration_us = MAX (end_us - start_us, 0);
-
   g_mutex_lock (&lock);
   add (&self->own.metrics.async_write_us, duration_us);
   add (&process.metrics.async_write_us, duration_us);
@@ -114,7 +111,6 @@ static void
 put_seconds (GString *text, const char *name, const char *ending, gint64 us)
 {
   char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-
   g_string_append_printf (text, "muster_%s_seconds%s" LABEL " %s\n", name, ending,
                           g_ascii_dtostr (buffer, sizeof buffer, (double)us / 1e6));
 }

@@ -33,7 +33,6 @@ MusterSaveTicket *
 muster_save_ticket_new (const char *path, gint64 step)
 {
   MusterSaveTicket *self = g_new0 (MusterSaveTicket, 1);
-
   g_atomic_ref_count_init (&self->refs);
   self->path = g_strdup (path);
   self->step = step;

@@ -56,7 +56,6 @@ leave (Walk *self, gsize index)
 {
   const MusterNode *node = muster_graph_node (self->graph, index);
   gboolean waits = is_save (node);
-
   for (gsize i = 0; !waits && i < node->n_input; i++)
     waits = is_in (self, muster_node_input (node, i, NULL));
   g_hash_table_insert (self->visited, GSIZE_TO_POINTER (index + 1), GINT_TO_POINTER (waits));
@@ -74,7 +73,6 @@ walk (Walk *self, gsize start)
 {
   g_autoptr (GArray) path = g_array_new (FALSE, FALSE, sizeof (Step));
   Step first = {start, 0};
-
   g_hash_table_insert (self->visited, GSIZE_TO_POINTER (start + 1), GINT_TO_POINTER (FALSE));
   g_array_append_val (path, first);
   while (path->len > 0) {
@@ -115,7 +113,6 @@ static MusterDType
 saved_dtype (const MusterNode *save, gsize tensor)
 {
   const Tensorflow__AttrValue *dtypes = muster_node_attr (save, "dtypes");
-
   if (dtypes == NULL || dtypes->value_case != TENSORFLOW__ATTR_VALUE__VALUE_LIST ||
       tensor >= dtypes->list->n_type)
     return MUSTER_INVALID;
@@ -174,7 +171,6 @@ add_value (Extension *self, const char *base, const char *input, MusterDType dty
 {
   char *value = g_strconcat (base, "/value", NULL);
   const gboolean is_string = dtype == MUSTER_STRING;
-
   muster_graph_builder_node (self->builder, is_string ? "StringJoin" : "Snapshot", value);
   muster_graph_builder_device (self->builder, device);
   muster_graph_builder_input (self->builder, input);
@@ -191,7 +187,6 @@ add_reservation (Extension *self, const char *base, const char *value, MusterDTy
                  const char *device)
 {
   char *reservation = g_strconcat (base, "/Room", NULL);
-
   muster_graph_builder_node (self->builder, "ZerosLike", reservation);
   muster_graph_builder_device (self->builder, device);
   muster_graph_builder_input (self->builder, value);
@@ -204,7 +199,6 @@ static char *
 add_use (Extension *self, const char *op, const char *base, const char *name, const char *device)
 {
   char *node = g_strconcat (base, "/", name, NULL);
-
   muster_graph_builder_node (self->builder, op, node);
   muster_graph_builder_device (self->builder, device);
   muster_graph_builder_input (self->builder, base);
@@ -247,7 +241,6 @@ static const char *
 shadow_for (Extension *self, const MusterNode *save, gsize i, const char *input)
 {
   char *read = g_hash_table_lookup (self->shadows, input);
-
   if (read == NULL) {
     read = add_shadow (self, save, i, input);
     g_hash_table_insert (self->shadows, g_strdup (input), read);
@@ -307,7 +300,6 @@ index_bytes (Extension *self, MusterGraph *session_graph)
   const void *data = g_bytes_get_data (muster_graph_bytes (session_graph), &size);
   MusterProtoReader reader = muster_proto_reader (data, size);
   MusterProtoField field;
-
   self->raw = muster_graph_node_bytes (self->walk.graph);
   while (muster_proto_read_field (&reader, &field))
     if (field.number == GRAPH_VERSIONS)
@@ -318,7 +310,6 @@ static char *
 add_group (Extension *self, const char *name, GPtrArray *ops)
 {
   char *group = g_strconcat (self->scope, "/", name, NULL);
-
   g_ptr_array_add (ops, NULL);
   muster_graph_builder_group (self->builder, group, (const char *const *)ops->pdata);
   return group;
@@ -342,7 +333,6 @@ static MusterGraph *
 extension_end (Extension *self, GError **error)
 {
   g_autoptr (MusterGraph) shadows = muster_graph_builder_end (self->builder, error);
-
   if (shadows == NULL)
     return NULL;
   GByteArray *both = g_byte_array_new ();
@@ -468,7 +458,6 @@ add_size (MusterGraph *graph, const MusterNode *save, gsize i, guint64 *size)
   const MusterDType dtype = saved_dtype (save, i - FIRST_TENSOR);
   const MusterNode *node = source_of (graph, save, i);
   gint64 dims[MUSTER_MAX_DIMS];
-
   if (g_str_equal (node->kind->op, "ReadVariableOp") && node->n_input > 0)
     node = source_of (graph, node, 0);
   const int n_dims = muster_node_shape (node, "shape", dims, MUSTER_MAX_DIMS);

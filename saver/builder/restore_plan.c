@@ -104,7 +104,6 @@ source_of (const Maker *self, guint32 node, gsize input, guint32 *source, int *o
 {
   static const char *const pass[] = {"Identity", "Enter", "Snapshot", NULL};
   gboolean is_there = input_of (self, node, input, source, output);
-
   for (int i = 0; is_there && i < LONGEST_PATH; i++) {
     const char *op = node_at (self, *source)->kind->op;
     if (reshaped != NULL && strcmp (op, "Reshape") == 0)
@@ -150,7 +149,6 @@ static void
 visit_inputs (Maker *self, guint32 index)
 {
   const MusterNode *node = node_at (self, index);
-
   for (gsize i = 0; i < node->n_input; i++)
     visit (self, (guint32)muster_node_input (node, i, NULL));
 }
@@ -192,7 +190,6 @@ constant_strings (const Maker *self, guint32 node, gsize input)
 {
   guint32 index;
   int output;
-
   if (!source_of (self, node, input, &index, &output, NULL))
     return NULL;
   g_autoptr (MusterTensor) tensor = muster_node_constant (node_at (self, index));
@@ -221,7 +218,6 @@ add_wanted (Maker *self, guint32 index)
   const Tensorflow__AttrValue *dtypes = muster_node_attr (node, "dtypes");
   g_autoptr (GString) output = g_string_new (node->name);
   gsize size = output->len;
-
   if (names == NULL || slices == NULL || dtypes == NULL ||
       dtypes->value_case != TENSORFLOW__ATTR_VALUE__VALUE_LIST) {
     plan->can_feed = FALSE;
@@ -247,7 +243,6 @@ static gboolean
 add_use (Maker *self, guint32 restore, int output)
 {
   const Place *place = g_hash_table_lookup (self->places, GUINT_TO_POINTER (restore));
-
   if (place == NULL || output < 0 || (guint)output >= place->n)
     return FALSE;
   guint index = place->first + (guint)output;
@@ -263,7 +258,6 @@ note_assignment (Maker *self, guint32 node, MusterAssignment *assignment)
   guint32 source, variable;
   int output, ignored;
   gboolean reshaped = FALSE;
-
   if (!source_of (self, node, 0, &variable, &ignored, NULL))
     return FALSE;
   assignment->variable = node_at (self, variable);
@@ -306,7 +300,6 @@ add_assignment (Maker *self, guint32 index)
   MusterRestorePlan *plan = self->plan;
   const MusterNode *node = node_at (self, index);
   MusterAssignment assignment = {.op = node, .first_use = plan->uses->len};
-
   if ((!is_assign (node) || !note_assignment (self, index, &assignment)) &&
       !note_uses (self, index))
     plan->can_feed = FALSE;
@@ -318,7 +311,6 @@ static int
 shape_of (const MusterWanted *self, gint64 *dims)
 {
   MusterSliceSpec spec;
-
   if (!*self->slice) {
     int n_dims = self->variable != NULL
                      ? muster_node_shape (self->variable, "shape", dims, MUSTER_MAX_DIMS)
@@ -345,7 +337,6 @@ finish (MusterRestorePlan *self)
 {
   static const gint64 none[1];
   gint64 dims[MUSTER_MAX_DIMS];
-
   for (guint i = 0; i < self->wanted->len; i++) {
     MusterWanted *wanted = &g_array_index (self->wanted, MusterWanted, i);
     wanted->n_dims = shape_of (wanted, dims);
@@ -380,7 +371,6 @@ MusterRestorePlan *
 muster_restore_plan_new (MusterGraph *graph, const char *restore_op, GError **error)
 {
   guint32 from;
-
   if (!find_restore_op (graph, restore_op, &from, error))
     return NULL;
   MusterRestorePlan *self = g_new (MusterRestorePlan, 1);

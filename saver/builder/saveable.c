@@ -142,7 +142,6 @@ assign (MusterSaveable *saveable, GHashTable *tensors, GError **error)
   g_autoptr (GPtrArray) list = g_ptr_array_new_with_free_func (named_tensor_free);
   GHashTableIter iter;
   gpointer key, tensor;
-
   g_hash_table_iter_init (&iter, tensors);
   while (g_hash_table_iter_next (&iter, &key, &tensor))
     muster_named_tensors_add (list, key, tensor);
@@ -155,7 +154,6 @@ muster_named_tensors_write (const GPtrArray *tensors, MusterStorage *storage, co
                             GError **error)
 {
   g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (storage, prefix, error);
-
   for (guint i = 0; writer != NULL && i < tensors->len; i++) {
     const MusterNamedTensor *named = tensors->pdata[i];
     if (!muster_bundle_writer_add (writer, named->name, named->tensor, error))
@@ -170,7 +168,6 @@ static void
 entry_unref (gpointer data)
 {
   Entry *self = data;
-
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
   g_clear_object (&self->saveable);
@@ -183,7 +180,6 @@ MusterSaveables *
 muster_saveables_new (void)
 {
   MusterSaveables *self = g_new0 (MusterSaveables, 1);
-
   g_mutex_init (&self->lock);
   self->entries = g_ptr_array_new_with_free_func (entry_unref);
   return self;
@@ -208,7 +204,6 @@ gboolean
 muster_saveables_own (MusterSaveables *self, const char *tensor)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   for (guint i = 0; i < self->entries->len; i++) {
     const char *name = ((const Entry *)self->entries->pdata[i])->name;
     gsize size = strlen (name);
@@ -239,7 +234,6 @@ muster_saveables_add (MusterSaveables *self, const char *name, MusterSaveable *s
                       MusterSaveableFlags flags, GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   if (!check_name (self, name, error))
     return FALSE;
   Entry *entry = g_new0 (Entry, 1);
@@ -259,7 +253,6 @@ static GPtrArray *
 entries_now (MusterSaveables *self)
 {
   GPtrArray *now = g_ptr_array_new_with_free_func (entry_unref);
-
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->entries->len; i++) {
     Entry *entry = self->entries->pdata[i];
@@ -290,7 +283,6 @@ static gboolean
 copy_to_host (MusterSaveable *saveable, GPtrArray *tensors, GError **error)
 {
   MusterSaveableInterface *iface = MUSTER_SAVEABLE_GET_IFACE (saveable);
-
   if (iface->copy_to_host != NULL)
     return iface->copy_to_host (saveable, tensors, error);
   if (iface->collect != NULL)
@@ -306,7 +298,6 @@ copy_one (const Entry *entry, MusterSaveable *saveable, GPtrArray *tensors, GStr
 {
   g_autoptr (GPtrArray) own = g_ptr_array_new_with_free_func (named_tensor_free);
   g_autoptr (GError) failure = NULL;
-
   if (copy_to_host (saveable, own, &failure)) {
     for (guint i = 0; i < own->len; i++) {
       const MusterNamedTensor *named = own->pdata[i];
@@ -331,7 +322,6 @@ static gboolean
 retrieve_once (const Entry *entry, MusterSaveable *saveable, GHashTable *retrieved, GError **error)
 {
   MusterSaveableInterface *iface = MUSTER_SAVEABLE_GET_IFACE (saveable);
-
   if (!g_hash_table_add (retrieved, saveable) || iface->retrieve (saveable, error))
     return TRUE;
   g_prefix_error (error, "Retrieving the saveable '%s': ", entry->name);
@@ -344,7 +334,6 @@ copy_kind (GPtrArray *entries, gboolean retrieving, GPtrArray *tensors, GStrvBui
            GError **error)
 {
   g_autoptr (GHashTable) retrieved = g_hash_table_new (NULL, NULL);
-
   for (guint i = 0; i < entries->len; i++) {
     Entry *entry = entries->pdata[i];
     g_autoptr (MusterSaveable) saveable = entry_saveable (entry, error);
@@ -366,7 +355,6 @@ muster_saveables_copy (MusterSaveables *self, char ***left_out, GError **error)
   g_autoptr (GPtrArray) entries = entries_now (self);
   g_autoptr (GPtrArray) tensors = g_ptr_array_new_with_free_func (named_tensor_free);
   g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
-
   if (!copy_kind (entries, FALSE, tensors, builder, error) ||
       !copy_kind (entries, TRUE, tensors, builder, error))
     return NULL;
@@ -382,7 +370,6 @@ static void
 state_free (gpointer data)
 {
   MusterSaveableState *self = data;
-
   g_clear_object (&self->saveable);
   g_hash_table_unref (self->tensors);
   g_free (self->name);
@@ -425,7 +412,6 @@ static gboolean
 read_one (Entry *entry, MusterBundleReader *reader, GPtrArray *states, GError **error)
 {
   g_autoptr (MusterSaveable) saveable = entry_saveable (entry, error);
-
   if (saveable == NULL)
     return FALSE;
   if (!can_restore (saveable))
@@ -454,7 +440,6 @@ muster_saveables_read (MusterSaveables *self, MusterBundleReader *reader, GError
 {
   g_autoptr (GPtrArray) entries = entries_now (self);
   g_autoptr (GPtrArray) states = g_ptr_array_new_with_free_func (state_free);
-
   for (guint i = 0; i < entries->len; i++)
     if (!read_one (entries->pdata[i], reader, states, error))
       return NULL;

@@ -60,7 +60,6 @@ choice_init (Choice *self, MusterMetaGraph *meta_graph)
 {
   gsize n;
   const MusterVariableInfo *variables = muster_meta_graph_variables (meta_graph, &n);
-
   self->meta_graph = meta_graph;
   self->by_name = g_hash_table_new (g_str_hash, g_str_equal);
   self->parts =
@@ -83,7 +82,6 @@ static const MusterVariableInfo *
 find_node (Choice *self, const char *name)
 {
   gsize n;
-
   if (self->nodes == NULL)
     self->nodes = muster_meta_graph_new_for_graph (muster_meta_graph_graph (self->meta_graph));
   const MusterVariableInfo *variables = muster_meta_graph_variables (self->nodes, &n);
@@ -97,7 +95,6 @@ static const MusterVariableInfo *
 find_variable (Choice *self, const char *name, GError **error)
 {
   const MusterVariableInfo *variable = g_hash_table_lookup (self->by_name, name);
-
   if (variable == NULL)
     variable = find_node (self, name);
   if (variable == NULL && !muster_graph_has_node (muster_meta_graph_graph (self->meta_graph), name))
@@ -119,7 +116,6 @@ static gboolean
 take_key (Choice *self, const char *key, gboolean is_sliced, GError **error)
 {
   gpointer before;
-
   if (!g_hash_table_lookup_extended (self->keys, key, NULL, &before)) {
     g_hash_table_insert (self->keys, g_strdup (key), GINT_TO_POINTER (is_sliced));
     return TRUE;
@@ -134,7 +130,6 @@ static void
 add_saveable (Choice *self, const char *key, const MusterVariableInfo *variable, const char *slice)
 {
   MusterSaveable saveable = {g_strdup (key), variable, slice};
-
   g_array_append_val (self->saveables, saveable);
 }
 
@@ -169,7 +164,6 @@ all_global (Choice *self, GError **error)
   gsize n;
   const MusterVariableInfo *all = muster_meta_graph_variables (self->meta_graph, &n);
   g_autoptr (GPtrArray) variables = g_ptr_array_new ();
-
   for (gsize i = 0; i < n; i++) {
     if (!all[i].is_local && find_variable (self, all[i].name, error) == NULL)
       return NULL;
@@ -184,7 +178,6 @@ named (Choice *self, const char *const *names, GError **error)
 {
   g_autoptr (GPtrArray) variables = g_ptr_array_new ();
   g_autoptr (GHashTable) wholes = g_hash_table_new (g_str_hash, g_str_equal);
-
   for (; *names; names++) {
     const GPtrArray *parts = g_hash_table_lookup (self->parts, *names);
     if (parts != NULL && !g_hash_table_contains (self->by_name, *names)) {
@@ -210,7 +203,6 @@ static gboolean
 add_entry (Choice *self, const MusterSaverKey *entry, GError **error)
 {
   const GPtrArray *parts = g_hash_table_lookup (self->parts, entry->variable);
-
   if (parts != NULL && !g_hash_table_contains (self->by_name, entry->variable)) {
     if (g_hash_table_contains (self->keys, entry->key))
       return refuse_saveable ("At least two variables have the same name", entry->key, error);
@@ -256,7 +248,6 @@ static gboolean
 check_each_once (GArray *saveables, GError **error)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
-
   for (guint i = 0; i < saveables->len; i++) {
     const MusterSaveable *saveable = &g_array_index (saveables, MusterSaveable, i);
     if (!g_hash_table_add (seen, (gpointer)saveable->variable->name))
@@ -283,7 +274,6 @@ static gboolean
 is_taken (MusterGraph *graph, const char *scope)
 {
   gsize size = strlen (scope);
-
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
     const char *name = muster_graph_node (graph, i)->name;
     if (g_ascii_strncasecmp (name, scope, size) == 0 && (name[size] == '/' || name[size] == '\0'))
@@ -296,7 +286,6 @@ static char *
 free_scope (MusterGraph *graph, const char *wanted)
 {
   char *scope = g_strdup (wanted);
-
   for (guint i = 1; is_taken (graph, scope); i++) {
     g_free (scope);
     scope = g_strdup_printf ("%s_%u", wanted, i);

@@ -62,7 +62,6 @@ kept_init (Kept *self, MusterMetaGraph *meta_graph)
 {
   gsize n;
   const MusterVariableInfo *variables = muster_meta_graph_variables (meta_graph, &n);
-
   *self = (Kept){.graph = muster_meta_graph_graph (meta_graph),
                  .variables = g_hash_table_new (g_str_hash, g_str_equal),
                  .by_name = g_hash_table_new (g_str_hash, g_str_equal),
@@ -95,7 +94,6 @@ keep (Kept *self, const MusterVariableInfo *variable, MusterString key, MusterSt
       .slice = slice.size > 0
                    ? g_string_chunk_insert_len (self->texts, slice.data, (gssize)slice.size)
                    : ""};
-
   g_array_append_val (self->saveables, saveable);
   g_hash_table_insert (self->by_name, (gpointer)variable->name,
                        GUINT_TO_POINTER (self->saveables->len));
@@ -107,7 +105,6 @@ keep_all_of (Kept *self, gsize node, const SaveOp *op)
   const MusterNode *def = muster_graph_node (self->graph, node);
   g_autoptr (MusterTensor) names = strings_of (self->graph, node, 1);
   g_autoptr (MusterTensor) slices = op->has_slices ? strings_of (self->graph, node, 2) : NULL;
-
   for (gsize i = op->first; i < def->n_input && !muster_node_input_is_control (def, i); i++) {
     const gint64 at = (gint64)(i - op->first);
     const gssize origin = muster_graph_origin (self->graph, node, i);
@@ -132,7 +129,6 @@ saving_nodes (MusterGraph *graph, const MusterSaverInfo *saver)
 {
   const gssize from = muster_graph_find_named (graph, saver->save_tensor);
   guint8 *marked = from >= 0 ? g_malloc0 (muster_graph_n_nodes (graph)) : NULL;
-
   if (from >= 0)
     muster_graph_mark_needed (graph, (gsize)from, marked);
   return marked;
@@ -180,7 +176,6 @@ find_left_out (const Kept *self, MusterMetaGraph *meta_graph, guint *n)
   gsize n_variables;
   const MusterVariableInfo *variables = muster_meta_graph_variables (meta_graph, &n_variables);
   const char *first = NULL;
-
   *n = 0;
   for (gsize i = 0; i < n_variables; i++)
     if (is_left_out (self, &variables[i]) && (*n)++ == 0)
@@ -200,7 +195,6 @@ add_left_out (Kept *self, MusterMetaGraph *meta_graph)
 {
   gsize n;
   const MusterVariableInfo *variables = muster_meta_graph_variables (meta_graph, &n);
-
   for (gsize i = 0; i < n; i++) {
     const MusterVariableInfo *variable = &variables[i];
     if (!is_left_out (self, variable))
@@ -238,7 +232,6 @@ build (Kept *self, MusterMetaGraph *meta_graph, const MusterSaverInfo *before, G
                                     before->max_to_keep > 0 ? before->max_to_keep : MUSTER_KEEP_ALL,
                                 .keep_every_n_hours = (double)before->keep_every_n_hours,
                                 .scope = SCOPE};
-
   add_left_out (self, meta_graph);
   return check_keys (self->saveables, error)
              ? muster_saver_build_saveables (meta_graph, self->saveables, &how, error)
@@ -257,7 +250,6 @@ muster_saver_complete (MusterMetaGraph *meta_graph, char **why, GError **error)
   const MusterSaverInfo *before = muster_meta_graph_saver (meta_graph);
   g_auto (Kept) kept = {0};
   guint n_left_out;
-
   *why = NULL;
   kept_init (&kept, meta_graph);
   if (!has_global_variables (&kept))

@@ -30,7 +30,6 @@ static const char *
 keep (Nodes *self, char *text)
 {
   const char *kept = g_string_chunk_insert (self->names, text);
-
   g_free (text);
   return kept;
 }
@@ -52,7 +51,6 @@ static const char *
 unique (Nodes *self, const char *name)
 {
   guint n = GPOINTER_TO_UINT (g_hash_table_lookup (self->numbers, name));
-
   g_hash_table_insert (self->numbers, (gpointer)name, GUINT_TO_POINTER (n + 1));
   return keep (self, n == 0 ? g_strdup_printf ("%s/%s", self->scope, name)
                             : g_strdup_printf ("%s/%s_%u", self->scope, name, n));
@@ -131,7 +129,6 @@ static const char *
 identity (Nodes *self, const char *of, MusterDType dtype, const char *device)
 {
   const char *name = begin (self, "Identity", unique (self, "Identity"), device);
-
   input (self, of);
   muster_graph_builder_attr_type (self->builder, "T", dtype);
   return name;
@@ -154,7 +151,6 @@ add_filename (Nodes *self, const char *value)
 {
   const char *name = unique (self, "filename");
   const char *text = constant_text (self, below (self, name, "input"), "", value);
-
   self->filename = with_default (self, unique (self, "Const"), with_default (self, name, text));
 }
 
@@ -184,7 +180,6 @@ new_read (Nodes *self, const MusterVariableInfo *variable, const char *device)
 {
   const char *scope = unique (self, "Read");
   const char *read = begin (self, "ReadVariableOp", below (self, scope, "ReadVariableOp"), device);
-
   input (self, variable->name);
   muster_graph_builder_attr_type (self->builder, "dtype", variable->dtype);
   read = identity (self, read, variable->dtype, device);
@@ -198,7 +193,6 @@ value_of (Nodes *self, const MusterSaveable *saveable)
   const MusterVariableInfo *variable = saveable->variable;
   const char *own = below (self, variable->name, "Read/ReadVariableOp");
   gboolean is_part = *saveable->slice != '\0';
-
   if (!variable->is_resource)
     return is_part && variable->snapshot != NULL ? as_input (self, variable->snapshot)
                                                  : variable->name;
@@ -228,7 +222,6 @@ constant_texts (Nodes *self, const char *name, const char *device, GPtrArray *sa
                 TextOf text_of)
 {
   g_autoptr (GPtrArray) texts = g_ptr_array_new ();
-
   for (guint i = 0; i < saveables->len; i++)
     g_ptr_array_add (texts, (gpointer)text_of (saveables->pdata[i]));
   g_ptr_array_add (texts, NULL);
@@ -317,7 +310,6 @@ add_part_name (Nodes *self, const char *device, const char *prefix, guint shard,
 {
   const char *node = unique (self, "ShardedFilename");
   const char *number = constant_number (self, below (self, node, "shard"), device, shard);
-
   begin (self, "ShardedFilename", node, device);
   input (self, prefix);
   input (self, number);
@@ -330,7 +322,6 @@ add_merge (Nodes *self, const char *device, GPtrArray *parts, GPtrArray *saved)
 {
   const char *merge = unique (self, "MergeV2Checkpoints");
   const char *pack = begin (self, "Pack", below (self, merge, "checkpoint_prefixes"), device);
-
   for (guint i = 0; i < parts->len; i++)
     input (self, parts->pdata[i]);
   wait_for (self, saved);
@@ -359,7 +350,6 @@ add_sharded_save (Nodes *self, GArray *shards)
   g_autoptr (GPtrArray) parts = g_ptr_array_new ();
   g_autoptr (GPtrArray) saved = g_ptr_array_new ();
   const char *device = "";
-
   for (guint i = 0; i < shards->len; i++) {
     const Shard *shard = &g_array_index (shards, Shard, i);
     device = cpu_of (self, shard->device);
@@ -398,7 +388,6 @@ static const char *
 add_shape (Nodes *self, const MusterSaveable *saveable, const char *node, const char *device)
 {
   const MusterVariableInfo *variable = saveable->variable;
-
   if (!shape_is_constant (variable)) {
     const char *value = value_of (self, saveable);
     const char *shape = begin (self, "Shape", unique (self, "Shape"), device);
@@ -420,7 +409,6 @@ add_reshape (Nodes *self, const MusterSaveable *saveable, const char *value, con
 {
   const char *node = unique (self, "Reshape");
   const char *shape = add_shape (self, saveable, node, device);
-
   begin (self, "Reshape", node, device);
   input (self, value);
   input (self, shape);
@@ -434,7 +422,6 @@ add_assign (Nodes *self, const MusterVariableInfo *variable, const char *value)
 {
   const char *device = canonical (self, variable->device);
   Op op = {NULL, device};
-
   if (variable->is_resource) {
     value = identity (self, value, variable->dtype, device);
     op.name = begin (self, "AssignVariableOp", unique (self, "AssignVariableOp"), device);
@@ -476,7 +463,6 @@ add_group (Nodes *self, const char *name, GArray *ops)
   const char *group = unique (self, name);
   g_autoptr (GPtrArray) devices = g_ptr_array_new ();
   guint end = 0;
-
   g_array_sort (ops, compare_ops);
   for (guint start = 0; start < ops->len; start = end) {
     const char *device = g_array_index (ops, Op, start).device;
@@ -521,7 +507,6 @@ static const char *
 add_sharded_restore (Nodes *self, GArray *shards)
 {
   g_autoptr (GArray) restored = g_array_new (FALSE, FALSE, sizeof (Op));
-
   for (guint i = 0; i < shards->len; i++) {
     const Shard *shard = &g_array_index (shards, Shard, i);
     Op op = add_restore (self, shard->device, shard->saveables, "restore_shard");
@@ -551,7 +536,6 @@ group_by_device (Nodes *self, GArray *saveables)
 {
   GArray *shards = g_array_new (FALSE, FALSE, sizeof (Shard));
   g_autoptr (GHashTable) by_device = g_hash_table_new (g_str_hash, g_str_equal);
-
   g_array_set_clear_func (shards, shard_clear);
   for (guint i = 0; i < saveables->len; i++) {
     MusterSaveable *saveable = &g_array_index (saveables, MusterSaveable, i);
@@ -572,7 +556,6 @@ static void
 add_all (Nodes *self, GArray *saveables, gboolean sharded, MusterSaverInfo *info)
 {
   const char *saved, *restored;
-
   if (sharded) {
     g_autoptr (GArray) shards = group_by_device (self, saveables);
     saved = add_sharded_save (self, shards);
@@ -603,7 +586,6 @@ muster_saver_add_nodes (MusterGraph *graph, const char *scope, GArray *saveables
       .numbers = numbers,
       .names = g_string_chunk_new (4096),
   };
-
   add_filename (&nodes, how->filename != NULL && *how->filename ? how->filename : "model");
   add_all (&nodes, saveables, how->sharded, info);
   g_string_chunk_free (nodes.names);

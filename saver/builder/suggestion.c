@@ -11,7 +11,6 @@ muster_edit_distance (const char *a, const char *b, guint limit)
   gsize a_size = strlen (a);
   gsize b_size = strlen (b);
   guint row[LONGEST_NAME + 1];
-
   if (a_size > LONGEST_NAME || b_size > LONGEST_NAME ||
       (a_size > b_size ? a_size - b_size : b_size - a_size) > limit)
     return limit + 1;
@@ -40,7 +39,6 @@ muster_suggest_name (const MusterBundleEntry *const *entries, gsize n, GHashTabl
 {
   guint limit = (guint)MAX (strlen (name) / 3, 1);
   const char *suggestion = NULL;
-
   for (gsize i = 0; i < n && limit > 0; i++) {
     const char *candidate = entries[i]->name;
     guint distance = muster_edit_distance (name, candidate, limit);

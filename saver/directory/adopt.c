@@ -43,7 +43,6 @@ static char *
 id_of (const char *file)
 {
   const gsize size = strlen (file);
-
   for (gsize i = 0; i < G_N_ELEMENTS (temporaries); i++) {
     const gsize n = strlen (temporaries[i].prefix), n_id = temporaries[i].n_id;
     if (g_str_has_prefix (file, temporaries[i].prefix) && size > n + n_id &&
@@ -76,7 +75,6 @@ touched_at (MusterStorage *storage, const char *path)
 {
   gint64 latest_us = mtime_of (storage, path);
   g_auto (GStrv) inside = muster_storage_list (storage, path, NULL);
-
   for (char **one = inside; one != NULL && *one != NULL; one++) {
     g_autofree char *file = g_build_filename (path, *one, NULL);
     latest_us = MAX (latest_us, mtime_of (storage, file));
@@ -88,7 +86,6 @@ static void
 remove_left (MusterStorage *storage, const char *path)
 {
   g_auto (GStrv) inside = muster_storage_list (storage, path, NULL);
-
   for (char **one = inside; one != NULL && *one != NULL; one++) {
     g_autofree char *file = g_build_filename (path, *one, NULL);
     (void)muster_storage_remove (storage, file, NULL);
@@ -131,7 +128,6 @@ is_of_this_host (Sweep *self, const char *path)
 {
   const char *host = g_get_host_name ();
   MusterStorageInfo info;
-
   if (!muster_storage_stat (self->storage, path, &info, NULL) || info.size != strlen (host))
     return FALSE;
   g_autoptr (GBytes) named = muster_storage_read (self->storage, path, NULL);
@@ -144,7 +140,6 @@ static Fate
 fate_by_lock (Sweep *self, const char *path)
 {
   g_autoptr (GError) failure = NULL;
-
   if (!self->has_locks || !g_str_has_suffix (path, MUSTER_ALIVE_SUFFIX))
     return UNKNOWN;
   MusterStorageLock *lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_UNUSED, &failure);
@@ -210,7 +205,6 @@ static gboolean
 does_lock (MusterStorage *storage, const char *locked)
 {
   MusterStorageLock *again = muster_storage_lock (storage, locked, MUSTER_LOCK_EXCLUSIVE, NULL);
-
   muster_storage_unlock (storage, again);
   return again == NULL;
 }
@@ -295,7 +289,6 @@ static void
 find_mark (Adoption *self)
 {
   double mark = self->state != NULL ? self->state->last_preserved : 0;
-
   self->mark = mark > 0 ? mark : self->record->last_preserved;
   if (self->mark <= 0) {
     g_mutex_lock (&self->owner->lock);
@@ -315,7 +308,6 @@ time_of (const Adoption *self, const char *prefix, double told)
 {
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (self->record, prefix);
   const char *list[] = {prefix, NULL};
-
   if (told > 0)
     return MIN (told, self->now);
   if (one != NULL && one->time > 0)
@@ -330,7 +322,6 @@ static void
 add (Adoption *self, const char *prefix, double time, gboolean is_beside)
 {
   const MusterKeepRules *rules = &self->owner->rules;
-
   if (rules->every_s > 0 && rules->by_last_kept && time <= self->mark && !is_beside)
     return;
   MusterKept *kept = muster_kept_new (prefix, time);
@@ -427,7 +418,6 @@ find_unlisted (Adoption *self, GError **error)
   g_autoptr (GError) failure = NULL;
   g_auto (GStrv) files = muster_checkpoint_list (self->storage, self->directory, &failure);
   g_autoptr (GPtrArray) found = g_ptr_array_new_with_free_func (muster_kept_free);
-
   if (files == NULL && !g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT)) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return NULL;
@@ -457,7 +447,6 @@ merge (Adoption *self, GPtrArray *unlisted)
 {
   g_autoptr (GPtrArray) listed = g_steal_pointer (&self->list);
   guint next = 0;
-
   self->list = g_ptr_array_new_with_free_func (muster_kept_free);
   for (guint i = 0; i < listed->len; i++) {
     const MusterKept *kept = listed->pdata[i];
@@ -492,7 +481,6 @@ static gboolean
 scan_directory (Adoption *self, GError **error)
 {
   const MusterCheckpointState *state = self->state;
-
   find_mark (self);
   for (guint i = 0; state != NULL && i < state->all->len; i++)
     if (strcmp (state->all->pdata[i], state->latest) != 0)
@@ -516,7 +504,6 @@ static void
 take_over (Adoption *self)
 {
   MusterCheckpointDirectory *owner = self->owner;
-
   g_mutex_lock (&owner->lock);
   g_autoptr (GPtrArray) before = owner->kept, doomed = owner->pending_deletes;
   g_autoptr (GHashTable) strangers = owner->strangers;
@@ -572,7 +559,6 @@ muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, MusterStorag
                                    const char *directory, MusterAdoptFlags flags, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-
   if (self->unlisted)
     return TRUE;
   g_auto (Adoption) adoption = {

@@ -16,7 +16,6 @@ MusterKept *
 muster_kept_new (const char *prefix, double time)
 {
   MusterKept *kept = g_new (MusterKept, 1);
-
   kept->prefix = g_strdup (prefix);
   kept->time = time;
   kept->is_beside = FALSE;
@@ -59,7 +58,6 @@ unlock_all (MusterCheckpointDirectory *self)
 {
   GHashTableIter iter;
   gpointer lock;
-
   g_hash_table_iter_init (&iter, self->held);
   while (g_hash_table_iter_next (&iter, NULL, &lock))
     muster_storage_unlock (self->storage, lock);
@@ -140,7 +138,6 @@ char *
 muster_path_without_slash (const char *path)
 {
   gsize n = strlen (path);
-
   while (n > 1 && path[n - 1] == '/')
     n--;
   return g_strndup (path, n);
@@ -183,7 +180,6 @@ gint64
 muster_checkpoint_directory_claimed_epoch (MusterCheckpointDirectory *self, const char *directory)
 {
   gint64 epoch = 0;
-
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->claimed->len; i++) {
     const MusterClaimed *claimed = &g_array_index (self->claimed, MusterClaimed, i);
@@ -199,7 +195,6 @@ note_claim (MusterCheckpointDirectory *self, MusterLease *lease, const char *dir
             gint64 epoch)
 {
   MusterClaimed claimed = {.directory = g_strdup (directory), .epoch = epoch};
-
   g_mutex_lock (&self->lock);
   if (self->lease == lease)
     g_array_append_val (self->claimed, claimed);
@@ -244,7 +239,6 @@ muster_checkpoint_directory_next_epoch (MusterCheckpointDirectory *self, MusterS
                                         MusterLease *lease, const char *directory)
 {
   const gint64 claimed = muster_checkpoint_directory_claimed_epoch (self, directory);
-
   if (!claims (self, lease) || claimed != 0)
     return claimed;
   g_autoptr (MusterCheckpointRecord) record =

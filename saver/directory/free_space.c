@@ -51,7 +51,6 @@ static gboolean
 pause_once (const MusterFreeSpace *self, MusterSpaceCheck *space, GError **error)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
-
   if (now_us >= space->deadline_us)
     return refuse_save (self, space, error);
   if (self->paused != NULL) {

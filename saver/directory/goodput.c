@@ -8,7 +8,6 @@ muster_checkpoint_directory_set_goodput (MusterCheckpointDirectory *self,
                                          const MusterGoodput *goodput)
 {
   const double now = muster_checkpoint_directory_now (self);
-
   g_mutex_lock (&self->lock);
   self->goodput = *goodput;
   self->goodput_time = now - (double)goodput->age_us / MUSTER_SECOND;

@@ -79,7 +79,6 @@ muster_checkpoint_directory_release (MusterCheckpointDirectory *self, const char
                                      gint64 deadline_us, GCancellable *cancellable)
 {
   gpointer name, lock;
-
   g_mutex_lock (&self->lock);
   const gboolean is_held = g_hash_table_steal_extended (self->held, directory, &name, &lock);
   const gboolean is_alone = self->is_job && self->lease == NULL;

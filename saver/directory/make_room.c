@@ -66,7 +66,6 @@ find_spare (const Room *self, MusterStorage *storage, MusterCheckpointRecord *re
   const MusterNewCheckpoint *made = self->space->made;
   g_auto (MusterRetentionChange) change = {0};
   GPtrArray *spare = g_ptr_array_new_with_free_func (g_free);
-
   muster_retention_change_init (&change);
   change.storage = storage;
   muster_retention_list_with (owner, made->prefix, muster_checkpoint_directory_now (owner),
@@ -83,7 +82,6 @@ static gboolean
 is_enough (const Room *self, MusterStorage *storage, const GPtrArray *spare)
 {
   guint64 bytes = free_bytes (self);
-
   for (guint i = 0; i < spare->len && bytes < self->bytes; i++) {
     MusterCheckpointOverview overview = {0};
     (void)muster_checkpoint_inspect (storage, spare->pdata[i], &overview, NULL);
@@ -105,7 +103,6 @@ static gboolean
 find_whole (Room *self, MusterStorage *storage)
 {
   g_auto (GStrv) list = muster_checkpoint_directory_list (self->owner);
-
   for (guint i = g_strv_length (list); i-- > 0 && self->whole == NULL;) {
     g_autofree char *index = muster_bundle_index_path (list[i]);
     self->held = muster_storage_lock (storage, index, MUSTER_LOCK_SHARED, NULL);
@@ -138,7 +135,6 @@ note (const Room *self, MusterStorage *storage, MusterCheckpointRecord *record,
 {
   const char *directory = self->space->directory;
   g_autoptr (GError) why = NULL;
-
   if (muster_checkpoint_state_write_named (storage, directory, self->owner->latest_filename, state,
                                            &why) &&
       muster_checkpoint_record_write (storage, directory, record, &why))
@@ -156,7 +152,6 @@ remove_one (const Room *self, MusterStorage *storage, MusterCheckpointRecord *re
   MusterSideCheckpoint *one = muster_checkpoint_record_find (record, prefix);
   g_autoptr (GPtrArray) leaving = g_ptr_array_new ();
   gboolean is_full = FALSE, is_still_full = FALSE;
-
   muster_checkpoint_state_forget (state, prefix);
   if (one != NULL)
     one->pending_delete = TRUE;
@@ -180,7 +175,6 @@ read_state (const Room *self, MusterStorage *storage)
   MusterCheckpointDirectory *owner = self->owner;
   MusterCheckpointState *state = muster_checkpoint_state_read_named (
       storage, self->space->directory, owner->latest_filename, NULL);
-
   if (state != NULL)
     state->absolute_paths = owner->absolute_paths;
   return state;
@@ -217,7 +211,6 @@ remove_spare (const Room *self, const MusterDirectoryLock *lock)
   g_autoptr (MusterCheckpointState) state = read_state (self, storage);
   g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_directory_read_claimed (
       self->owner, self->space->lease, lock, self->space->directory, &changed, NULL);
-
   if (state == NULL || record == NULL)
     return FALSE;
   gboolean has_removed = muster_retention_remove (self->owner, storage, none, NULL) > 0;

@@ -71,7 +71,6 @@ muster_checkpoint_directory_describe_nobodys (const char *directory, const char 
 {
   const guint n = g_strv_length ((char **)prefixes);
   g_autoptr (GString) text = g_string_new (NULL);
-
   g_string_append_printf (
       text, "'%s' has %u checkpoint%s that neither its state file nor '%s' names: ", directory, n,
       n == 1 ? "" : "s", MUSTER_RECORD_FILE);

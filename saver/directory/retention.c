@@ -39,7 +39,6 @@ write_state (MusterCheckpointDirectory *self, const char *directory, const char 
 {
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
   gboolean are_known = TRUE;
-
   state->absolute_paths = self->absolute_paths;
   state->version = g_strdup (change->state_version);
   state->latest = g_strdup (prefix);
@@ -65,7 +64,6 @@ begin_entry (MusterCheckpointRecord *record, const char *prefix)
   MusterSideCheckpoint *before = muster_checkpoint_record_find (record, prefix);
   const gboolean is_pinned = before != NULL && before->pinned;
   char *why = before != NULL ? g_steal_pointer (&before->pinned_for) : NULL;
-
   muster_checkpoint_record_forget (record, prefix);
   MusterSideCheckpoint *one = muster_checkpoint_record_ensure (record, prefix);
   one->pinned = is_pinned;
@@ -78,7 +76,6 @@ describe (MusterCheckpointDirectory *self, MusterStorage *storage, MusterCheckpo
           const MusterNewCheckpoint *checkpoint, double now, GError **error)
 {
   const char *prefix = checkpoint->prefix;
-
   MusterSideCheckpoint *one = begin_entry (record, prefix);
   one->step = MAX (checkpoint->step, -1);
   one->epoch = muster_checkpoint_directory_claimed_epoch (self, checkpoint->directory);
@@ -129,7 +126,6 @@ spare_kept (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, con
             const MusterRetentionChange *change)
 {
   g_autoptr (MusterCheckpointState) state = NULL;
-
   for (guint i = 0; i < change->kept->len; i++) {
     const MusterKept *kept = change->kept->pdata[i];
     MusterSideCheckpoint *one = muster_retention_entry (record, directory, kept->prefix);
@@ -182,7 +178,6 @@ write_record (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
               GError **error)
 {
   const char *directory = checkpoint->directory;
-
   muster_retention_forget_gone (self, change->storage, record, directory);
   spare_kept (self, record, directory, change);
   mark_leaving (record, directory, change);
@@ -206,7 +201,6 @@ record_it (MusterCheckpointDirectory *self, MusterStorage *storage, MusterCheckp
   const gboolean is_first = self->needs_record || record->version != NULL;
   g_autoptr (GError) failure = NULL;
   g_auto (MusterRetentionChange) change = {0};
-
   muster_retention_change_init (&change);
   change.storage = storage;
   change.state_version = state_version;
@@ -252,7 +246,6 @@ is_stale (MusterCheckpointDirectory *self, const MusterCheckpointRecord *record,
           const MusterNewCheckpoint *checkpoint)
 {
   gboolean has_newer = FALSE;
-
   if (!checkpoint->is_copy)
     return FALSE;
   if (!is_past (record, checkpoint->run, checkpoint->step))
@@ -286,7 +279,6 @@ read_versions (MusterCheckpointDirectory *self, MusterStorage *storage,
                const MusterNewCheckpoint *checkpoint, Versions *versions, GError **error)
 {
   g_autoptr (GError) why = NULL;
-
   if (!checkpoint->is_published)
     versions->index = muster_bundle_index_version (storage, checkpoint->prefix, &why);
   if (why == NULL && !checkpoint->is_unlisted)
@@ -371,7 +363,6 @@ publish_files (MusterStorage *storage, MusterNewCheckpoint *checkpoint, const ch
                                  .to = checkpoint->prefix,
                                  .is_own = checkpoint->is_here,
                                  .version = version};
-
   if (!checkpoint->is_published) {
     checkpoint->is_published = muster_bundle_publish_with (storage, &what, error);
     checkpoint->is_unsure = what.is_unsure;
@@ -438,7 +429,6 @@ char **
 muster_checkpoint_directory_list (MusterCheckpointDirectory *self)
 {
   g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
-
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->kept->len; i++) {
     const MusterKept *kept = self->kept->pdata[i];
@@ -454,7 +444,6 @@ muster_checkpoint_directory_set_list (MusterCheckpointDirectory *self, const cha
                                       const double *times)
 {
   GPtrArray *list = g_ptr_array_new_with_free_func (muster_kept_free);
-
   for (gsize i = 0; prefixes[i]; i++)
     g_ptr_array_add (list, muster_kept_new (prefixes[i], times != NULL ? times[i] : INFINITY));
   g_mutex_lock (&self->lock);
@@ -469,7 +458,6 @@ muster_checkpoint_directory_recover_list (MusterCheckpointDirectory *self, Muste
 {
   g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (double));
   g_autoptr (GPtrArray) found = g_ptr_array_new ();
-
   for (const char *const *prefix = prefixes; *prefix; prefix++) {
     const char *one[] = {*prefix, NULL};
     g_autoptr (GArray) time = muster_checkpoint_mtimes (storage, one);

@@ -64,7 +64,6 @@ is_among_best (const MusterCheckpointDirectory *self, const MusterCheckpointReco
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (MusterKeepOne));
   double mark = 0;
   guint at = 0;
-
   muster_checkpoint_directory_rules (self, record, &rules);
   for (guint i = 0; i < record->checkpoints->len; i++) {
     const MusterSideCheckpoint *one = record->checkpoints->pdata[i];
@@ -83,7 +82,6 @@ muster_retention_would_lose (MusterCheckpointDirectory *self, MusterCheckpointRe
                              const char *prefix)
 {
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (record, prefix);
-
   return muster_side_checkpoint_is_left (one, record) && is_one_of (self, one) &&
          (one->pinned || one->preserved || is_among_best (self, record, one));
 }
@@ -104,7 +102,6 @@ add_others (Decision *self)
 {
   g_autoptr (GHashTable) managed = g_hash_table_new (g_str_hash, g_str_equal);
   const char *metric = self->change->rules.metric;
-
   for (guint i = 0; i < self->change->kept->len; i++) {
     const MusterKept *kept = self->change->kept->pdata[i];
     const MusterSideCheckpoint *one =
@@ -129,7 +126,6 @@ static double
 value_of_new (const Decision *self)
 {
   const GArray *metrics = self->checkpoint->metrics;
-
   for (guint i = 0; metrics != NULL && i < metrics->len; i++) {
     const MusterSideMetric *one = &g_array_index (metrics, MusterSideMetric, i);
     if (g_strcmp0 (one->name, self->change->rules.metric) == 0)
@@ -184,7 +180,6 @@ static void
 preserve (Decision *self, const char *prefix, const MusterKeepOne *one)
 {
   MusterPreserved *preserved = g_new0 (MusterPreserved, 1);
-
   preserved->prefix = g_strdup (prefix);
   preserved->why = muster_keep_explain_good (&self->change->rules, one);
   g_ptr_array_add (self->change->preserved, preserved);
@@ -194,7 +189,6 @@ static void
 sort_out (Decision *self)
 {
   g_autoptr (GPtrArray) before = g_steal_pointer (&self->change->kept);
-
   self->change->kept = g_ptr_array_new_with_free_func (muster_kept_free);
   for (guint i = 0; i < before->len; i++) {
     MusterKept *kept = before->pdata[i];
@@ -218,7 +212,6 @@ muster_retention_decide (MusterCheckpointDirectory *self, MusterCheckpointRecord
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (MusterKeepOne));
   Decision decision = {
       .owner = self, .record = record, .checkpoint = checkpoint, .change = change, .all = all};
-
   muster_checkpoint_directory_rules (self, record, &change->rules);
   add_others (&decision);
   for (guint i = 0; i < change->kept->len; i++)

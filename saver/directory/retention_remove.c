@@ -31,7 +31,6 @@ static gboolean
 is_new_cause (MusterCheckpointDirectory *self, const GError *why)
 {
   char *cause = g_strdup_printf ("%s %d", g_quark_to_string (why->domain), why->code);
-
   g_mutex_lock (&self->lock);
   const gboolean is_new = g_hash_table_add (self->causes, cause);
   g_mutex_unlock (&self->lock);
@@ -77,7 +76,6 @@ muster_retention_remove (MusterCheckpointDirectory *self, MusterStorage *storage
   g_autoptr (GPtrArray) failed = g_ptr_array_new_with_free_func (g_free);
   GPtrArray *remaining = g_ptr_array_new_with_free_func (g_free);
   guint n_removed = 0;
-
   for (guint i = 0; i < pending->len; i++) {
     const char *prefix = pending->pdata[i];
     g_autoptr (GError) why = NULL;

@@ -11,7 +11,6 @@ write_run (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, gboo
            gpointer data, GError **error G_GNUC_UNUSED)
 {
   const MusterRun *run = data;
-
   g_free (record->run);
   g_free (record->resumed_run);
   g_free (record->durable_dir);
@@ -34,7 +33,6 @@ muster_checkpoint_directory_begin_run (MusterCheckpointDirectory *self, MusterLe
   g_autoptr (GError) failure = NULL;
   gboolean is_written = muster_checkpoint_directory_change (
       self, lease, directory, write_run, (gpointer)run, deadline_us, cancellable, &failure);
-
   if (!is_written && muster_storage_failure_is_absent (failure)) {
     g_autoptr (MusterStorage) storage =
         muster_storage_bound (self->storage, deadline_us, self->clock, cancellable);

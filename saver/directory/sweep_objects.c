@@ -41,7 +41,6 @@ static void
 sweep_folder (Objects *self, const char *path)
 {
   g_auto (GStrv) inside = muster_storage_list (self->storage, path, NULL);
-
   for (char **one = inside; one != NULL && *one != NULL; one++) {
     g_autofree char *file = g_build_filename (path, *one, NULL);
     if (is_old (self, file))
@@ -116,7 +115,6 @@ find_doubtful (const Objects *self)
 {
   g_autoptr (GHashTable) numbers = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   GHashTable *doubtful = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-
   for (char **file = self->files; *file != NULL; file++) {
     gint32 n;
     g_autofree char *base = checkpoint_of (*file, &n);
@@ -135,7 +133,6 @@ static void
 sweep_data (Objects *self)
 {
   g_autoptr (GHashTable) doubtful = find_doubtful (self);
-
   for (char **file = self->files; *file != NULL; file++) {
     gint32 n;
     g_autofree char *base = checkpoint_of (*file, &n);
@@ -155,7 +152,6 @@ is_held (Objects *self)
 {
   MusterCheckpointDirectory *owner = self->owner;
   g_autoptr (MusterLease) lease = muster_checkpoint_directory_lease (owner);
-
   if (lease != NULL)
     return muster_checkpoint_directory_claimed_epoch (owner, self->directory) != 0;
   g_mutex_lock (&owner->lock);
@@ -196,7 +192,6 @@ muster_checkpoint_directory_sweep_objects (MusterCheckpointDirectory *self, Must
   g_autoptr (GHashTable) used = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   Objects objects = {
       .owner = self, .storage = storage, .directory = directory, .files = files, .used = used};
-
   const gboolean held = is_held (&objects);
   if (files == NULL || !find_time (&objects, held) || !sweep_uploads (&objects, held))
     return FALSE;

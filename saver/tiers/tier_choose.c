@@ -10,7 +10,6 @@ static void
 refused_free (gpointer data)
 {
   MusterTierRefused *self = data;
-
   g_free (self->prefix);
   g_free (self->why);
   g_free (self);
@@ -55,7 +54,6 @@ find_authority (const GPtrArray *listings, const char *durable_path)
 {
   const MusterTierListing *durable = listing_at (listings, listings->len - 1);
   const MusterCheckpointRecord *found = NULL;
-
   if (!is_blank (durable))
     return has_run (durable) ? durable->record : NULL;
   for (guint i = 0; i + 1 < listings->len; i++) {
@@ -81,7 +79,6 @@ refuse_by_run (const MusterTierListing *fast, const MusterCheckpointRecord *auth
 {
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (fast->record, prefix);
   const char *run = one != NULL ? one->run : NULL;
-
   if (one == NULL)
     return g_strdup ("its save was cut off");
   if (run != NULL && strcmp (run, authority->run) == 0)
@@ -98,7 +95,6 @@ static gboolean
 is_past (const MusterTierListing *fast, const MusterCheckpointRecord *authority, const char *prefix)
 {
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (fast->record, prefix);
-
   return one != NULL && one->run != NULL && g_strcmp0 (one->run, authority->resumed_run) == 0 &&
          muster_checkpoint_step (prefix) <= authority->resumed_step;
 }
@@ -130,7 +126,6 @@ filter (const GPtrArray *listings, guint i, const MusterCheckpointRecord *author
   const MusterTierListing *listing = listing_at (listings, i);
   const MusterTierListing *durable = listing_at (listings, listings->len - 1);
   GPtrArray *found = g_ptr_array_new ();
-
   for (guint j = 0; listing->prefixes != NULL && j < listing->prefixes->len; j++) {
     const char *prefix = listing->prefixes->pdata[j];
     char *why =
@@ -153,7 +148,6 @@ newest (const GPtrArray *tiers, const guint *at)
 {
   int best = -1;
   gint64 best_step = -1;
-
   for (guint i = 0; i < tiers->len; i++) {
     const GPtrArray *tier = tiers->pdata[i];
     if (at[i] >= tier->len)

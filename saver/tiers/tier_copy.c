@@ -65,7 +65,6 @@ MusterCopier *
 muster_copier_new (MusterStorage *storage, MusterClock *clock)
 {
   MusterCopier *self = g_new0 (MusterCopier, 1);
-
   g_atomic_ref_count_init (&self->refs);
   self->storage = g_object_ref (storage);
   self->clock = g_object_ref (clock);
@@ -167,7 +166,6 @@ static gboolean
 check_lease (Copy *self, const MusterAnnouncement *what, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-
   if (self->lease == NULL)
     return TRUE;
   const gint64 deadline_us =
@@ -192,7 +190,6 @@ begin (Copy *self, GError **error)
   g_autoptr (MusterStorage) storage = muster_storage_bound (
       self->copier->storage, lock_deadline (self), self->copier->clock, self->cancellable);
   guint64 bytes = 0;
-
   if (!muster_tier_measure (storage, self->request->prefix, &bytes, error)) {
     self->is_source = TRUE;
     return FALSE;
@@ -213,7 +210,6 @@ static gboolean
 transfer (Copy *self, GError **error)
 {
   const MusterAnnouncement nothing = MUSTER_ANNOUNCEMENT_INIT;
-
   g_autoptr (MusterStorage) storage = muster_storage_bound (
       self->copier->storage, MUSTER_WAIT_FOREVER, self->copier->clock, self->cancellable);
 
@@ -253,7 +249,6 @@ static void
 announce (Copy *self)
 {
   MusterAnnouncement durable = MUSTER_ANNOUNCEMENT_INIT;
-
   if (self->space.why != NULL || self->tier < self->request->tiers->n || !self->made.is_published ||
       self->made.step < 0)
     return;
@@ -266,7 +261,6 @@ static gboolean
 copy_to_tier (Copy *self, GError **error)
 {
   gboolean is_done = begin (self, error) && transfer_with_space (self, error);
-
   muster_alive_unmark (self->copier->storage, self->made.temporary, self->alive);
   if (is_done)
     announce (self);
@@ -280,7 +274,6 @@ note_result (Copy *self)
 {
   MusterCopier *copier = self->copier;
   MusterTierCopied *copied = g_new (MusterTierCopied, 1);
-
   *copied = (MusterTierCopied){.tier = self->tier,
                                .prefix = g_strdup (self->made.prefix),
                                .step = self->made.step,
@@ -328,7 +321,6 @@ judge (Copy *self, GError *failure)
   const MusterCopyRequest *request = self->request;
   MusterTiers *tiers = request->tiers;
   const gboolean is_lost = muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION);
-
   if (g_cancellable_is_cancelled (self->cancellable) || (is_lost && is_outlived (self)) ||
       is_gone (self, failure))
     return;
@@ -363,7 +355,6 @@ copy_to (MusterCopier *self, const MusterCopyRequest *request, guint tier,
                         .began_us = now_us,
                         .cancellable = cancellable};
   g_autoptr (GError) failure = NULL;
-
   name_files (&copy);
   copy.space.made = &copy.made;
   copy.space.lease = copy.lease;
@@ -390,7 +381,6 @@ copy_next (MusterCopier *self)
 {
   MusterCopyRequest *request = g_steal_pointer (&self->waiting);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-
   self->running = cancellable;
   g_mutex_unlock (&self->lock);
   copy_all (self, request, cancellable);
@@ -406,7 +396,6 @@ static gpointer
 run (gpointer data)
 {
   MusterCopier *self = data;
-
   (void)setpriority (PRIO_PROCESS, 0, NICE); /* on Linux that is this thread alone */
   (void)syscall (SYS_ioprio_set, IO_OF_THREAD, 0, IO_PRIORITY);
   g_mutex_lock (&self->lock);
@@ -473,7 +462,6 @@ muster_copier_sync (MusterCopier *self, gint64 deadline_us, GCancellable *cancel
                     GError **error)
 {
   GError *failure = NULL;
-
   g_mutex_lock (&self->lock);
   gboolean has_ended =
       muster_wait_for (&self->changed, &self->lock, is_idle, self, deadline_us, cancellable);

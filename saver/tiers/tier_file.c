@@ -70,7 +70,6 @@ muster_tier_copy_files (MusterStorage *storage, const char *from, const char *to
 {
   const MusterEditOptions options = {.storage = storage};
   g_auto (MusterEditWork) work = {0};
-
   *is_source = FALSE;
   return muster_edit_work_begin (&work, &options, NULL, NULL, MUSTER_WAIT_FOREVER, cancellable,
                                  error) &&

@@ -39,7 +39,6 @@ listed (MusterStorage *storage, const char *directory, const MusterCheckpointSta
 {
   GPtrArray *found = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
-
   if (state != NULL)
     add (storage, directory, state->latest, found, seen);
   for (guint i = state != NULL && state->all != NULL ? state->all->len : 0; i-- > 0;)
@@ -51,7 +50,6 @@ static GHashTable *
 set_of (const GPtrArray *prefixes)
 {
   GHashTable *set = g_hash_table_new (g_str_hash, g_str_equal);
-
   for (guint i = 0; i < prefixes->len; i++)
     g_hash_table_add (set, prefixes->pdata[i]);
   return set;
@@ -66,7 +64,6 @@ add_published (const MusterTierLook *self, const char *directory,
   g_autoptr (GError) failure = NULL;
   g_autoptr (GHashTable) seen = set_of (found);
   g_auto (GStrv) files = NULL;
-
   for (guint i = record != NULL ? record->checkpoints->len : 0; i-- > 0;) {
     const MusterSideCheckpoint *one = record->checkpoints->pdata[i];
     g_autofree char *prefix = g_build_filename (directory, one->name, NULL);
@@ -93,7 +90,6 @@ add_files (MusterStorage *storage, const char *directory, GPtrArray *found, GErr
   g_autoptr (GError) failure = NULL;
   g_auto (GStrv) prefixes = muster_checkpoint_list (storage, directory, &failure);
   g_autoptr (GHashTable) seen = set_of (found);
-
   if (prefixes == NULL && muster_error_to_wire (failure) != MUSTER_ERROR_NOT_FOUND) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
@@ -112,7 +108,6 @@ find_prefixes (const MusterTierLook *self, const char *directory,
   g_autoptr (GError) failure = NULL;
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read_named (
       self->storage, directory, self->latest_filename, &failure);
-
   if (failure != NULL && !(self->from_files && muster_error_is (failure, MUSTER_ERROR_DATA_LOSS))) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return NULL;
@@ -135,7 +130,6 @@ muster_tier_list (const MusterTierLook *self, const char *directory)
 {
   MusterTierListing *listing = g_new0 (MusterTierListing, 1);
   g_autoptr (GError) failure = NULL;
-
   listing->directory = g_strdup (directory);
   listing->record = muster_checkpoint_record_read (self->storage, directory, &failure);
   listing->prefixes =
@@ -196,7 +190,6 @@ look (gpointer data)
   const MusterTierLook how = {looks->storage, looks->base_name, looks->latest_filename,
                               looks->from_files};
   MusterTierListing *listing = muster_tier_list (&how, self->directory);
-
   g_mutex_lock (&looks->lock);
   looks->listings[self->i] = listing;
   looks->n_left--;
@@ -212,7 +205,6 @@ static void
 start (Looks *self, const char *directory, gsize i)
 {
   Look *one = g_new (Look, 1);
-
   *one = (Look){self, g_strdup (directory), i};
   g_atomic_ref_count_inc (&self->refs);
   g_thread_unref (g_thread_new ("muster-tier", look, one));
@@ -241,7 +233,6 @@ static GPtrArray *
 gather (Looks *self, const char *const *directories, gint64 limit_us)
 {
   GPtrArray *all = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tier_listing_free);
-
   for (gsize i = 0; i < self->n; i++) {
     MusterTierListing *found = g_steal_pointer (&self->listings[i]);
     g_ptr_array_add (all, found != NULL ? found : silent (directories[i], limit_us));

@@ -50,7 +50,6 @@ static char *
 resolve (const char *path)
 {
   char *real = realpath (path, NULL);
-
   if (real != NULL || strcmp (path, "/") == 0 || strcmp (path, ".") == 0)
     return real != NULL ? real : g_strdup (path);
   g_autofree char *parent = g_path_get_dirname (path);
@@ -77,7 +76,6 @@ static gboolean
 check_tier (const MusterTier *tiers, gsize i, MusterStorage *storage, GError **error)
 {
   const MusterTier *tier = &tiers[i];
-
   if (!muster_storage_check_path (storage, "fast tier", tier->directory, error) ||
       !muster_check_max_to_keep (tier->max_to_keep, error))
     return FALSE;
@@ -110,7 +108,6 @@ static void
 open_tier (MusterFastTier *self, const MusterTier *rule, const MusterCheckpointDirectory *durable)
 {
   MusterCheckpointDirectory *own = &self->checkpoints;
-
   self->rule = *rule;
   self->rule.directory = muster_path_without_slash (rule->directory);
   if (rule->save_steps == 0 && rule->save_us == 0)
@@ -171,7 +168,6 @@ MusterTierSet
 muster_tiers_alive (MusterTiers *self)
 {
   MusterTierSet alive = MUSTER_TIER_BIT (self->n);
-
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->n; i++)
     if (!self->fast[i].is_dropped)
@@ -185,7 +181,6 @@ muster_tiers_fastest (MusterTiers *self)
 {
   const MusterTierSet alive = muster_tiers_alive (self);
   guint i = 0;
-
   while ((alive & MUSTER_TIER_BIT (i)) == 0)
     i++;
   return i;
@@ -237,7 +232,6 @@ void
 muster_tiers_note_silent (MusterTiers *self, guint tier, gboolean is_silent)
 {
   MusterFastTier *fast = &self->fast[tier];
-
   g_mutex_lock (&self->lock);
   fast->is_silent = is_silent;
   fast->is_dropped = fast->is_dropped || is_silent;
@@ -271,7 +265,6 @@ muster_tier_is_at_fault (const GError *failure)
       MUSTER_ERROR_OUT_OF_RANGE,        MUSTER_ERROR_ABORTED,
       MUSTER_ERROR_FAILED_PRECONDITION, MUSTER_ERROR_UNIMPLEMENTED,
       MUSTER_ERROR_UNAUTHENTICATED,     MUSTER_ERROR_UNAVAILABLE};
-
   if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED))
     return FALSE;
   for (gsize i = 0; i < G_N_ELEMENTS (others); i++)

@@ -15,7 +15,6 @@ static void
 task_clear (gpointer data)
 {
   MusterClusterTask *task = data;
-
   g_free ((char *)task->job);
   g_free ((char *)task->address);
 }
@@ -24,7 +23,6 @@ static gboolean
 check (const MusterClusterSpec *self, GError **error)
 {
   guint n = self->job != NULL ? muster_cluster_spec_n_tasks (self, self->job) : 0;
-
   if (muster_cluster_spec_n_tasks (self, "chief") > 1)
     return muster_tf_config_error (error, ": \"cluster\" has %u chiefs, but a job has one",
                                    muster_cluster_spec_n_tasks (self, "chief"));
@@ -39,7 +37,6 @@ MusterClusterSpec *
 muster_cluster_spec_new (const char *tf_config, GError **error)
 {
   g_autoptr (MusterClusterSpec) self = g_new0 (MusterClusterSpec, 1);
-
   g_atomic_ref_count_init (&self->refs);
   self->tasks = g_array_new (FALSE, FALSE, sizeof (MusterClusterTask));
   g_array_set_clear_func (self->tasks, task_clear);
@@ -266,7 +263,6 @@ static GBytes *
 join (GBytes *first, GBytes *second)
 {
   GByteArray *both = g_byte_array_new ();
-
   g_byte_array_append (both, g_bytes_get_data (first, NULL), g_bytes_get_size (first));
   g_byte_array_append (both, g_bytes_get_data (second, NULL), g_bytes_get_size (second));
   return g_byte_array_free_to_bytes (both);

@@ -16,7 +16,6 @@ gboolean
 muster_tf_config_error (GError **error, const char *format, ...)
 {
   va_list arguments;
-
   va_start (arguments, format);
   g_autofree char *text = g_strdup_vprintf (format, arguments);
   va_end (arguments);
@@ -41,7 +40,6 @@ read_index (JsonNode *node, guint *index)
 {
   const char *text = string_of (node);
   guint64 number = 0;
-
   if (text != NULL) {
     if (!g_ascii_string_to_unsigned (text, 10, 0, MUSTER_MOST_TASKS, &number, NULL))
       return FALSE;
@@ -98,7 +96,6 @@ static gboolean
 order_tasks (MusterClusterSpec *self, guint from, GError **error)
 {
   MusterClusterTask *tasks = (MusterClusterTask *)self->tasks->data;
-
   if (self->tasks->len > from)
     qsort (tasks + from, self->tasks->len - from, sizeof *tasks, compare_indices);
   for (guint i = from; i + 1 < self->tasks->len; i++)
@@ -114,7 +111,6 @@ add_sparse (MusterClusterSpec *self, const char *job, JsonObject *object, GError
 {
   g_autoptr (GList) names = json_object_get_members (object);
   const guint from = self->tasks->len;
-
   for (GList *name = names; name != NULL; name = name->next) {
     guint64 index;
     if (!g_ascii_string_to_unsigned (name->data, 10, 0, MUSTER_MOST_TASKS, &index, NULL))
@@ -190,7 +186,6 @@ static gboolean
 check_layer (JsonNode *node, GError **error)
 {
   const char *layer = string_of (node);
-
   if (node == NULL || JSON_NODE_HOLDS_NULL (node) ||
       (layer != NULL && (!*layer || g_str_equal (layer, "grpc"))))
     return TRUE;
@@ -202,7 +197,6 @@ static gboolean
 read_root (MusterClusterSpec *self, JsonObject *root, GError **error)
 {
   JsonNode *master = json_object_get_member (root, "session_master");
-
   if (master != NULL && !JSON_NODE_HOLDS_NULL (master) && string_of (master) == NULL)
     return muster_tf_config_error (error, ": \"session_master\" must be a string");
   self->session_master = g_strdup (master != NULL ? string_of (master) : NULL);
@@ -216,7 +210,6 @@ muster_cluster_spec_read (MusterClusterSpec *self, const char *text, GError **er
 {
   g_autoptr (JsonParser) parser = json_parser_new ();
   g_autoptr (GError) malformed = NULL;
-
   if (!g_utf8_validate (text, -1, NULL))
     return muster_tf_config_error (error, " isn't UTF-8; use " EXAMPLE);
   if (!muster_json_is_flat (text, MOST_NESTING))

@@ -38,7 +38,6 @@ MUSTER_TEST (Fields, a_copy_owns_what_it_points_to)
   GCancellable *object = g_cancellable_new ();
   g_autoptr (GFile) file = g_file_new_for_path ("/f");
   const MusterSample options = {name, 7, words, feeds, 2, bytes, object, file};
-
   MusterSample *copy = g_boxed_copy (muster_sample_get_type (), &options);
   memset (name, 'z', strlen (name));
   memset (word, 'z', strlen (word));
@@ -63,7 +62,6 @@ MUSTER_TEST (Fields, of_nothing_are_nothing)
 {
   const MusterSample options = {.number = 1};
   g_autoptr (MusterSample) copy = muster_sample_copy (&options);
-
   MUSTER_EXPECT_TRUE (copy->name == NULL && copy->words == NULL && copy->feeds == NULL);
   MUSTER_EXPECT_TRUE (copy->bytes == NULL && copy->object == NULL && copy->file == NULL);
   muster_sample_free (NULL);
@@ -75,7 +73,6 @@ MUSTER_TEST (Fields, are_set_to_copies)
   const MusterSample options = {.name = "before"};
   g_autoptr (MusterSample) copy = muster_sample_copy (&options);
   g_autoptr (GCancellable) object = g_cancellable_new ();
-
   muster_fields_set (copy, &fields[0], "after");
   muster_fields_set (copy, &fields[2], two);
   MUSTER_EXPECT_EQ (copy->n_feeds, 2u);
@@ -113,7 +110,6 @@ MUSTER_TEST (Fields, of_arrays_reference_each_object)
   g_autoptr (GCancellable) two = g_cancellable_new ();
   GCancellable *objects[] = {one};
   const MusterObjects options = {objects, 1};
-
   MusterObjects *copy = muster_objects_copy (&options);
   muster_fields_append (copy, &objects_fields[0], two);
   MusterObjects *again = muster_objects_copy (copy);

@@ -20,7 +20,6 @@ MUSTER_TEST (Goodput, says_what_was_lost_to_what)
                                         [MUSTER_TIME_DOWN] = 1200 * MUSTER_MILLISECOND},
                            .n_restarts = 3,
                            .steps_again = 61000};
-
   EXPECT_TEXT (&goodput,
                "goodput 98.6 %: 41.0 s of 52m00s lost (3 restarts: 2.1 s down, 38.0 s for "
                "61,000 steps trained again; saves 900 ms)");
@@ -35,7 +34,6 @@ MUSTER_TEST (Goodput, of_a_job_without_restarts)
   const MusterGoodput none = MUSTER_GOODPUT_INIT;
   const MusterGoodput some = {.spent_us = {[MUSTER_TIME_TRAINING] = 99999 * MUSTER_MILLISECOND,
                                            [MUSTER_TIME_SAVING] = MUSTER_MILLISECOND}};
-
   EXPECT_TEXT (&none, "goodput 100.0 %: 0 µs of 0 µs lost (start 0 µs; saves 0 µs)");
   /* never rounded up */
   EXPECT_TEXT (&some, "goodput 99.9 %: 1 ms of 1m40s lost (start 0 µs; saves 1 ms)");

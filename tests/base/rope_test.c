@@ -19,7 +19,6 @@ MUSTER_TEST (rope, keeps_order_and_holds_large_pieces_by_reference)
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   g_autoptr (GBytes) large = g_bytes_new_take (g_strnfill (100000, 'L'), 100000);
   g_autoptr (GBytes) small = g_bytes_new_static ("small", 5);
-
   g_byte_array_append (muster_rope_tail (&rope), (const guint8 *)"head", 4);
   muster_rope_append (&rope, large);
   muster_rope_append (&rope, small);

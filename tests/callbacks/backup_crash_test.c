@@ -43,7 +43,6 @@ crash_at (guint call, gboolean is_double)
   g_autoptr (MusterCrashStorage) disk = muster_crash_storage_new ();
   g_auto (Program) program = program_new (MUSTER_STORAGE (disk));
   g_autoptr (GError) error = NULL;
-
   muster_crash_storage_stop_at (disk, call);
   gboolean is_done = program_fit (&program, options (is_double), N_EPOCHS, N_BATCHES, &error);
   if (!muster_crash_storage_has_stopped (disk))

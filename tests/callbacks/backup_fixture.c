@@ -26,7 +26,6 @@ program_clear (Program *self)
 static void G_GNUC_PRINTF (2, 3) note (Program *self, const char *format, ...)
 {
   va_list arguments;
-
   va_start (arguments, format);
   if (self->diary->len > 0)
     g_string_append (self->diary, ", ");
@@ -101,7 +100,6 @@ train (const MusterFitPosition *at, gint64 n, gint64 deadline_us G_GNUC_UNUSED,
        GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error)
 {
   Program *self = data;
-
   if (self->n_trained == self->fails_after)
     return interrupt (error);
   if (at->batch >= UNTOLD_BATCHES && n == 1) {
@@ -219,7 +217,6 @@ backup_variables (const char *in)
 {
   g_auto (GStrv) files = muster_storage_list (muster_local_storage (), in, NULL);
   char *found = NULL;
-
   for (char **file = files; file != NULL && *file != NULL; file++)
     if (g_str_has_prefix (*file, "latest-")) {
       g_free (found);
@@ -235,7 +232,6 @@ program_train_on_until (MusterStorage *storage, MusterBackupOptions options, gin
 {
   g_auto (Program) program = program_new (storage);
   g_autoptr (GError) error = NULL;
-
   program.fails_after = fails_after;
   MUSTER_EXPECT_FALSE (program_fit (&program, options, n_epochs, n_batches, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);

@@ -150,7 +150,6 @@ expect_comes_back (const char *in, gint64 trained_before)
 {
   g_auto (Program) program = program_new (muster_local_storage ());
   g_autoptr (GError) error = NULL;
-
   /* B004.13: without double_checkpoint */
   MUSTER_EXPECT_TRUE (
       program_fit (&program, (MusterBackupOptions){.backup_dir = in}, 5, 3, &error));
@@ -235,7 +234,6 @@ muster_busy_storage_init (MusterBusyStorage *self G_GNUC_UNUSED)
 MUSTER_TEST (Backup, passes_over_none_that_cannot_be_read_just_now)
 {
   static const char *const busy[] = {"training_metadata.json", "latest-2.canary"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (busy); i++) {
     g_autofree char *in = backup_directory ();
     g_autoptr (MusterBusyStorage) storage = g_object_new (MUSTER_TYPE_BUSY_STORAGE, NULL);
@@ -402,7 +400,6 @@ expect_position (const char *in, gint64 n_batches, gint64 epoch, gint64 batch)
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, &error);
   MusterFitPosition position = {-1, -1};
   gboolean found = FALSE;
-
   MUSTER_EXPECT_TRUE (muster_backup_position (backup, n_batches, &found, &position, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (found, epoch >= 0);

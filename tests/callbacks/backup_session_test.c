@@ -25,7 +25,6 @@ set_up (Job *job)
 {
   g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&model);
   g_autoptr (GError) error = NULL;
-
   *job = (Job){.master = muster_local_master_new (), .fails_after = -1};
   job->session = muster_master_create_session (job->master, muster_meta_graph_graph (meta_graph),
                                                NULL, MUSTER_WAIT_FOREVER, NULL, &error);
@@ -51,7 +50,6 @@ train (const MusterFitPosition *at, gint64 n, gint64 deadline_us G_GNUC_UNUSED,
   Job *job = data;
   gboolean is_first = at->epoch == 0 && at->batch == 0;
   int weights = is_first ? 0 : muster_sharded_model_get (job->session, error);
-
   if (weights < 0)
     return FALSE;
   if (job->n_trained == job->fails_after) {
@@ -70,7 +68,6 @@ fit (Job *job, const char *in, GError **error)
                                  .double_checkpoint = TRUE,
                                  .program = muster_session_program_operations (job->program)};
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, error);
-
   if (backup == NULL)
     return FALSE;
   MusterFitCallback callback = muster_backup_callback (backup);
@@ -88,7 +85,6 @@ train_until (const char *in, gint64 fails_after)
 {
   g_auto (Job) job = {0};
   g_autoptr (GError) error = NULL;
-
   set_up (&job);
   job.fails_after = fails_after;
   MUSTER_EXPECT_FALSE (fit (&job, in, &error));
@@ -100,7 +96,6 @@ expect_goes_on_after (const char *in, gint64 n)
 {
   g_auto (Job) job = {0};
   g_autoptr (GError) error = NULL;
-
   set_up (&job);
   MUSTER_EXPECT_TRUE (fit (&job, in, &error));
   MUSTER_EXPECT_NO_ERROR (error);

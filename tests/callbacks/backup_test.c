@@ -61,7 +61,6 @@ MUSTER_TEST (Backup, reads_how_often_it_saves)
   static const char *const wrong[] = {"batch", "0.15", "0", "-1", "", "epochs", "3x"};
   MusterSaveFreq freq = {0};
   g_autoptr (GError) error = NULL;
-
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     g_autoptr (GError) refused = NULL;
     MUSTER_EXPECT_FALSE (muster_save_freq_parse (wrong[i], &freq, &refused));
@@ -164,7 +163,6 @@ where_saved (const char *in, MusterSaveFreq freq, gint64 n_batches, gint64 per_c
                    .batches_per_call = per_call,
                    .callbacks = callbacks,
                    .n_callbacks = 2};
-
   MUSTER_EXPECT_TRUE (muster_fit (&fit, NULL, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   g_free (watcher.last);

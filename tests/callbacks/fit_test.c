@@ -32,7 +32,6 @@ MUSTER_TEST (Fit, ends_between_two_batches_when_it_is_cancelled)
                          .callbacks = &callback,
                          .n_callbacks = 1};
   MusterFitPosition reached = {0, 0};
-
   MUSTER_EXPECT_FALSE (muster_fit (&fit, &reached, MUSTER_WAIT_FOREVER, cancellable, &error));
 
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);

@@ -28,7 +28,6 @@ static void
 end (gpointer world)
 {
   World *self = world;
-
   g_clear_pointer (&self->backup, muster_backup_free);
   g_clear_pointer (&self->program, muster_session_program_free);
   g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
@@ -41,7 +40,6 @@ static void
 begin (gpointer world, MusterObjectStorage *store)
 {
   World *self = world;
-
   stalled_store_init (&self->store, store);
   const MusterLocalMasterOptions masters = {.storage = MUSTER_STORAGE (self->store.masters)};
 
@@ -82,7 +80,6 @@ train (gpointer data, GError **error)
   World *self = data;
   const MusterFitCallback callback = muster_backup_callback (self->backup);
   MusterFitPosition start = {0, 0};
-
   if (!train_begin (self, &start, error))
     return FALSE;
   MUSTER_EXPECT_EQ (start.epoch, 2); /* or it would train all again */
@@ -99,7 +96,6 @@ find_position (gpointer data, GError **error)
   World *self = data;
   MusterFitPosition position = {0, 0};
   gboolean found = FALSE;
-
   if (!muster_backup_position (self->backup, 3, &found, &position, error))
     return FALSE;
   MUSTER_EXPECT_TRUE (found);
@@ -146,7 +142,6 @@ restore (World *self, const char *directory, GError **error)
 {
   g_autoptr (MusterWorkerTrainingState) state = open_state (self, directory, FALSE, error);
   gboolean is_restored = FALSE;
-
   if (!muster_worker_training_state_restore (state, &is_restored, self->store.deadline_us,
                                              self->store.cancellable, error))
     return FALSE;
@@ -227,6 +222,5 @@ fill (void)
 MUSTER_TEST (StalledStore, ends_every_call_of_backups_and_training_states)
 {
   g_autoptr (MusterObjectStorage) filled = fill ();
-
   stalled_store_expect_ends (&worlds, filled, operations);
 }

@@ -26,7 +26,6 @@ set_up (void)
   Fixture f = {.model = muster_position_add (plain, 1, NULL),
                .master = muster_local_master_new (),
                .directory = g_build_filename (muster_test_tmpdir (), "run", NULL)};
-
   f.session = muster_master_create_session (f.master, muster_meta_graph_graph (f.model), NULL,
                                             MUSTER_WAIT_FOREVER, NULL, &f.error);
   MUSTER_EXPECT_NO_ERROR (f.error);
@@ -67,7 +66,6 @@ static void
 expect_swept (const char *directory)
 {
   g_autoptr (GDir) names = g_dir_open (directory, 0, NULL);
-
   MUSTER_ASSERT_TRUE (names != NULL);
   for (const char *name; (name = g_dir_read_name (names)) != NULL;)
     MUSTER_EXPECT_FALSE (g_str_has_prefix (name, ".saving-"));

@@ -33,7 +33,6 @@ static gboolean
 try_set_up (Task *task, const char *in, MusterWorkerTrainingStateOptions options, GError **error)
 {
   g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&model);
-
   *task = (Task){.diary = g_string_new (NULL), .fails_at_epoch = -1};
   options.directory = in;
   task->master = muster_local_master_new ();
@@ -49,7 +48,6 @@ static void
 set_up (Task *task, const char *in, MusterWorkerTrainingStateOptions options)
 {
   g_autoptr (GError) error = NULL;
-
   if (!try_set_up (task, in, options, &error))
     g_error ("A task: %s", error->message);
 }
@@ -74,7 +72,6 @@ static void
 set_weights (Task *task, guint8 value)
 {
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (muster_sharded_model_set (&model, task->session, value, &error));
 }
 
@@ -82,7 +79,6 @@ static void
 back_up (Task *task, gint64 epoch, guint8 value)
 {
   g_autoptr (GError) error = NULL;
-
   set_weights (task, value);
   MUSTER_EXPECT_TRUE (muster_worker_training_state_back_up (task->state, epoch, -1,
                                                             MUSTER_WAIT_FOREVER, NULL, &error));
@@ -338,7 +334,6 @@ train (const MusterFitPosition *at, gint64 n, gint64 deadline_us G_GNUC_UNUSED,
        GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error)
 {
   Task *task = data;
-
   g_string_append_printf (task->diary, " %" G_GINT64_FORMAT ".%" G_GINT64_FORMAT, at->epoch,
                           at->batch);
   return muster_sharded_model_set (&model, task->session, (guint8)(weights (task) + n), error);
@@ -349,7 +344,6 @@ fail_at (gint64 epoch, gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellab
          gpointer data, GError **error)
 {
   Task *task = data;
-
   if (epoch != task->fails_at_epoch)
     return TRUE;
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "interrupted");
@@ -545,7 +539,6 @@ end (gpointer data)
   const Ending *ending = data;
   static const char *const files[] = {"checkpoint", "ckpt-1.data-00000-of-00002",
                                       "ckpt-1.data-00001-of-00002", "ckpt-1.index"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (files) - (ending->is_half_done ? 1 : 0); i++) {
     g_autofree char *path = g_build_filename (ending->in, "chief", files[i], NULL);
     MUSTER_EXPECT_EQ (unlink (path), 0);
@@ -556,7 +549,6 @@ end (gpointer data)
 MUSTER_TEST (WorkerTrainingState, begins_anew_where_the_chief_removes_it_meanwhile)
 {
   static const char *const read_before[] = {"/ckpt-1.index", "/ckpt-1.data-00000-of-00002"};
-
   for (int i = 0; i < 4; i++) {
     g_autofree char *in = directory ();
     g_auto (Task) chief = {0}, worker = {0};

@@ -191,7 +191,6 @@ MUSTER_TEST (BitFlip, every_one_is_found_in_what_muster_wrote)
 {
   g_auto (Fixture) f = set_up_merged ();
   static const char *const files[] = {".index", ".data-00000-of-00002", ".data-00001-of-00002"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (files); i++)
     MUSTER_EXPECT_EQ (flip_every_bit (&f, files[i]), 0u);
 }
@@ -268,7 +267,6 @@ MUSTER_TEST (BitFlip, bytes_behind_the_last_tensor_are_zeros_or_damage)
   static const guint8 zeros[100] = {0};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (f.storage, f.prefix, &error);
-
   g_byte_array_append (file, zeros, sizeof zeros);
   g_autoptr (MusterBundleReader) longer = muster_bundle_reader_open (f.storage, f.prefix, &error);
   MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (longer, NULL, NULL, NULL, &error));

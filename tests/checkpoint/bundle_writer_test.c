@@ -35,7 +35,6 @@ read_number (const char *name)
 MUSTER_TEST (BundleWriter, publishes_data_then_index_each_synced_before_its_rename)
 {
   g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (0);
-
   MUSTER_EXPECT_TRUE (write_number (MUSTER_STORAGE (storage), "m", 5, NULL));
 
   MUSTER_EXPECT_STREQ (storage->log->str,

@@ -297,7 +297,6 @@ MUSTER_TEST (CheckpointRecord, a_damaged_one_is_kept_beside_those_before)
   static const char *const texts[] = {"first", "second", "third"};
   static const char *const names[] = {MUSTER_RECORD_FILE ".bad", MUSTER_RECORD_FILE ".bad-2",
                                       MUSTER_RECORD_FILE ".bad-3"};
-
   heard_begin (G_LOG_LEVEL_WARNING);
   for (gsize i = 0; i < G_N_ELEMENTS (texts); i++) {
     g_autoptr (GError) error = NULL;

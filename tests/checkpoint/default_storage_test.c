@@ -56,7 +56,6 @@ MUSTER_TEST (DefaultStorage, sends_a_path_to_the_store_of_its_scheme)
 MUSTER_TEST (DefaultStorage, refuses_a_scheme_without_a_store_by_its_name)
 {
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_FALSE (publish (default_storage (), "gs://bucket/a", &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, "no store supports 'gs://'"));
@@ -65,7 +64,6 @@ MUSTER_TEST (DefaultStorage, refuses_a_scheme_without_a_store_by_its_name)
 MUSTER_TEST (DefaultStorage, says_why_a_store_cannot_be_made)
 {
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_FALSE (publish (default_storage (), "none://bucket/a", &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
 }
@@ -91,7 +89,6 @@ MUSTER_TEST (DefaultStorage, names_checkpoints_relative_to_their_directory)
   MusterStorage *storage = default_storage ();
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
   g_autoptr (GError) error = NULL;
-
   muster_checkpoint_state_add (state, "test://bucket/run/m-1", 1);
   MUSTER_ASSERT_TRUE (muster_checkpoint_state_write (storage, "test://bucket/run", state, &error));
   g_autoptr (GBytes) text = muster_storage_read (storage, "test://bucket/run/checkpoint", &error);
@@ -120,7 +117,6 @@ static MusterStorage *
 within (const char *const *directories)
 {
   g_autoptr (GError) error = NULL;
-
   (void)default_storage ();
   MusterStorage *storage = muster_default_storage_new_within (directories, &error);
   MUSTER_EXPECT_NO_ERROR (error);
@@ -131,7 +127,6 @@ static void
 expect_outside (MusterStorage *storage, const char *path)
 {
   g_autoptr (GError) error = NULL;
-
   MUSTER_TRACE ("%s", path);
   MUSTER_EXPECT_FALSE (publish (storage, path, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_PERMISSION_DENIED);
@@ -161,7 +156,6 @@ MUSTER_TEST (DefaultStorageWithin, allows_no_object_store_where_only_directories
 {
   const char *const directories[] = {muster_test_tmpdir (), NULL};
   g_autoptr (MusterStorage) storage = within (directories);
-
   expect_outside (storage, "test://bucket/run/a");
 }
 
@@ -178,7 +172,6 @@ MUSTER_TEST (DefaultStorageWithin, refuses_a_directory_of_no_store)
 {
   const char *const unknown[] = {"gs://bucket/run", NULL}, *const none[] = {"test://", NULL};
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_NULL (muster_default_storage_new_within (unknown, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   g_clear_error (&error);

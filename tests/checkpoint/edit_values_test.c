@@ -138,7 +138,6 @@ MUSTER_TEST (Extract, keeps_slices_and_refuses_a_pattern_without_a_match)
   const char *const some[] = {"w", "b/*", NULL}, *const none[] = {"a", "c*", NULL};
   g_autoptr (GError) error = NULL;
   MusterEditReport report;
-
   MUSTER_EXPECT_TRUE (muster_checkpoint_extract ("run/m-5", some, "to/small", &options, &report,
                                                  NULL, NULL, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_ASSERT_NO_ERROR (error);
@@ -160,7 +159,6 @@ MUSTER_TEST (Extract, writes_npy_files)
   const MusterEditOptions options = {.storage = storage};
   const char *const some[] = {"?", "b/step", NULL}, *const words[] = {"words", NULL};
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (muster_checkpoint_extract_npy ("run/m-5", some, "to", &options, NULL, NULL,
                                                      NULL, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_ASSERT_NO_ERROR (error);
@@ -191,7 +189,6 @@ MUSTER_TEST (Extract, skips_what_is_no_number_unless_it_is_named)
   const char *const all[] = {"*", NULL}, *const named[] = {"*", "words", NULL};
   MusterEditReport report;
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_FALSE (muster_checkpoint_extract_npy ("run/m-5", named, "to", &options, NULL, NULL,
                                                       NULL, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_TRUE (muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED));
@@ -233,7 +230,6 @@ MUSTER_TEST (Rename, changes_names_and_beginnings_and_keeps_slices)
   g_autoptr (MusterStorage) storage = edit_store_with ("run/m-5", 1);
   const char *const names[] = {"w", "a", "a", "w", "b/*", "c/d/*", NULL};
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (rename_as (storage, names, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);

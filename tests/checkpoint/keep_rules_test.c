@@ -362,7 +362,6 @@ MUSTER_TEST (KeepRules, explain_every_reason)
                                  .best = 1,
                                  .metric = (char *)"accuracy"};
   const MusterKeepOne one = {.value = 0.97, .reasons = 0x7f};
-
   g_auto (GStrv) words = muster_keep_explain (&rules, &one, "the paper's", "every 6 h");
   g_autofree char *text = g_strjoinv (", ", words);
 
@@ -374,7 +373,6 @@ MUSTER_TEST (KeepRules, explain_what_has_no_words)
 {
   const MusterKeepRules rules = {0};
   const MusterKeepOne one = {.reasons = MUSTER_KEEP_FOR_PIN | MUSTER_KEEP_FOR_GOOD};
-
   g_auto (GStrv) words = muster_keep_explain (&rules, &one, NULL, NULL);
   g_autofree char *text = g_strjoinv (", ", words);
 

@@ -51,7 +51,6 @@ static gboolean
 publish_from (MusterStorage *storage, const char *from, guint8 value, GError **error)
 {
   MusterBundlePublishing what = {.from = from, .to = PREFIX, .is_own = TRUE};
-
   if (!write_at (storage, from, "a", value, error))
     return FALSE;
   if (muster_bundle_publish_with (storage, &what, error))
@@ -91,7 +90,6 @@ static int
 n_left (MusterObjectStorage *store)
 {
   gint32 n_shards = 0;
-
   MUSTER_EXPECT_TRUE (
       muster_bundle_index_count_shards (MUSTER_STORAGE (store), PREFIX, &n_shards, NULL));
   return (int)object_storage_n_files (store) - n_shards - 1;
@@ -105,7 +103,6 @@ fault_of (Operation operation, MusterObjectStorage *left, int least, int most, g
   MusterStorage *storage = MUSTER_STORAGE (other);
   g_autoptr (GError) error = NULL;
   int value = value_at (storage, &error);
-
   if (value < least || value > most)
     return g_strdup_printf ("it holds %d: %s", value, error != NULL ? error->message : "no error");
   if (is_swept && !muster_storage_sweep (storage, "s3://run", G_MAXINT64, &error))
@@ -125,7 +122,6 @@ try (Operation before, Operation operation, gboolean has_effect)
 {
   g_autoptr (MusterObjectStorage) first = object_storage_new ();
   gboolean went_through = FALSE;
-
   MUSTER_EXPECT_TRUE (before (MUSTER_STORAGE (first), OLD, NULL));
   for (guint at = 1; !went_through; at++) {
     g_autoptr (MusterObjectStorage) process = object_storage_copy (first);
@@ -176,7 +172,6 @@ expect_nothing_left (Operation operation)
 {
   g_autoptr (MusterObjectStorage) first = object_storage_new ();
   gboolean has_failed = TRUE;
-
   MUSTER_EXPECT_TRUE (operation (MUSTER_STORAGE (first), OLD, NULL));
   for (guint at = 1; has_failed && at < 100; at++) {
     g_autoptr (MusterObjectStorage) process = object_storage_copy (first);
@@ -202,7 +197,6 @@ MUSTER_TEST (ObjectPublish, survives_the_failure_of_any_call)
 MUSTER_TEST (ObjectPublish, sends_each_byte_once_where_the_names_are_known)
 {
   g_autoptr (MusterObjectStorage) store = object_storage_new ();
-
   MUSTER_ASSERT_TRUE (publish_placed (MUSTER_STORAGE (store), NEW, NULL));
   MUSTER_EXPECT_EQ (object_storage_copied (store), 0u);
   MUSTER_EXPECT_EQ (object_storage_n_files (store), 3u); /* two data files and the index */
@@ -221,7 +215,6 @@ MUSTER_TEST (ObjectPublish, loses_to_a_writer_that_publishes_first)
   g_autoptr (MusterObjectStorage) store = object_storage_new ();
   g_autoptr (MusterObjectStorage) other = object_storage_process (store);
   g_autoptr (GError) error = NULL;
-
   MUSTER_ASSERT_TRUE (write_whole (MUSTER_STORAGE (store), OLD, NULL));
   object_storage_before_replace (store, "model.index", write_in_between, other);
   MUSTER_EXPECT_FALSE (publish_placed (MUSTER_STORAGE (store), NEW, &error));
@@ -274,7 +267,6 @@ MUSTER_TEST (ObjectStorage, shows_a_file_once_it_is_closed)
   g_autoptr (MusterObjectStorage) store = object_storage_new ();
   MusterStorage *storage = MUSTER_STORAGE (store);
   MusterStorageInfo info;
-
   MusterStorageFile *file = muster_storage_create (storage, "s3://run/a", NULL);
   MUSTER_ASSERT_TRUE (muster_storage_append (storage, file, "abc", 3, NULL));
   MUSTER_EXPECT_FALSE (muster_storage_stat (storage, "s3://run/a", &info, NULL));

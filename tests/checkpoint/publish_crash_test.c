@@ -73,7 +73,6 @@ fault_of (Operation operation, MusterCrashStorage *crash, int least, int most)
   MusterStorage *storage = MUSTER_STORAGE (crash);
   g_autoptr (GError) error = NULL;
   int value = value_at (storage, &error);
-
   if (value < least || value > most)
     return g_strdup_printf ("it holds %d: %s", value, error != NULL ? error->message : "no error");
   if (!operation (storage, NEXT, &error))
@@ -86,7 +85,6 @@ static char *
 fault_of_outcomes (Operation operation, MusterCrashStorage *crash, int least, int most)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-
   for (guint i = 0; i < muster_crash_storage_n_outcomes (crash); i++) {
     g_autofree char *what = NULL;
     g_autoptr (MusterCrashStorage) after = muster_crash_storage_outcome (crash, i, &what);
@@ -105,7 +103,6 @@ try (Operation before, int n, Operation operation, const char *lazy)
 {
   g_autoptr (MusterCrashStorage) first = muster_crash_storage_new ();
   gboolean went_through = FALSE;
-
   muster_storage_make_directory (MUSTER_STORAGE (first), "/run", NULL);
   for (int i = 0; i < n; i++)
     MUSTER_EXPECT_TRUE (before (MUSTER_STORAGE (first), OLD, NULL));
@@ -157,7 +154,6 @@ static gboolean
 name_in_state (MusterStorage *storage, int n, GError **error)
 {
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
-
   for (int i = 1; i <= n; i++)
     g_ptr_array_add (state->all, g_strdup_printf ("/run/model-%d", i));
   state->latest = g_strdup_printf ("/run/model-%d", n);

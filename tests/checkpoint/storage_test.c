@@ -162,7 +162,6 @@ lock_in_child (const char *path, MusterLockMode mode)
 {
   int status = -1;
   const pid_t child = fork ();
-
   if (child == 0) {
     MusterStorageLock *lock = muster_storage_lock (muster_local_storage (), path, mode, NULL);
     _exit (lock != NULL ? 0 : 1);

@@ -11,7 +11,6 @@ valued_writer (MusterStorage *storage, const char *prefix, const char *name, gui
 {
   static const gint64 sizes[] = {1, 5000, 7};
   g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (storage, prefix, error);
-
   for (gsize i = 0; writer != NULL && i < G_N_ELEMENTS (sizes); i++) {
     g_autofree char *key = g_strdup_printf ("%s/%d", name, (int)i);
     g_autoptr (MusterTensor) tensor = muster_tensor_new (MUSTER_UINT8, 1, &sizes[i]);
@@ -38,7 +37,6 @@ valued_read (MusterStorage *storage, const char *prefix, GError **error)
 {
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, prefix, error);
   int value = -1;
-
   if (reader == NULL || !muster_bundle_reader_verify (reader, NULL, NULL, NULL, error))
     return -1;
   for (gsize i = 0; i < muster_bundle_reader_n_entries (reader); i++) {

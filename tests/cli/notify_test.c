@@ -77,7 +77,6 @@ heard (Manager *self)
 MUSTER_TEST (Notify, notifies_the_manager_in_one_datagram)
 {
   g_auto (Manager) manager = manager_start ();
-
   muster_notify ("READY=1\nSTATUS=serving %d sessions", 3);
 
   EXPECT_RECEIVED (&manager, "READY=1\nSTATUS=serving 3 sessions");
@@ -97,7 +96,6 @@ MUSTER_TEST (Notify, finds_an_abstract_socket)
 MUSTER_TEST (Notify, lets_no_text_make_an_assignment)
 {
   g_auto (Manager) manager = manager_start ();
-
   muster_notify_status ("waiting for 'a\nREADY=1\r\nMAINPID=1'");
 
   EXPECT_RECEIVED (&manager, "STATUS=waiting for 'a READY=1  MAINPID=1'");
@@ -123,7 +121,6 @@ MUSTER_TEST (Notify, does_nothing_where_nobody_listens)
 MUSTER_TEST (Notify, waits_for_nobody)
 {
   g_auto (Manager) manager = manager_start ();
-
   for (int i = 0; i < 10000; i++)
     muster_notify ("WATCHDOG=1");
 

@@ -49,7 +49,6 @@ MUSTER_TEST (Rows, draw_a_line_for_each_component_that_has_something_to_say)
 {
   g_autoptr (GPtrArray) reasons = restoring ();
   g_autoptr (GPtrArray) rows = muster_rows_new ("", reasons);
-
   g_autofree char *block =
       muster_rows_draw ("waiting for digits, 9m46s left", rows, NOW, 79, 20, FALSE);
 
@@ -64,7 +63,6 @@ MUSTER_TEST (Rows, are_never_wider_than_the_terminal_nor_more_than_its_lines)
 {
   g_autoptr (GPtrArray) reasons = restoring ();
   g_autoptr (GPtrArray) rows = muster_rows_new ("", reasons);
-
   g_autofree char *narrow = muster_rows_draw ("waiting for digits", rows, NOW, 20, 20, FALSE);
   g_autofree char *low = muster_rows_draw ("waiting for digits", rows, NOW, 79, 2, FALSE);
 
@@ -78,7 +76,6 @@ MUSTER_TEST (Rows, are_never_wider_than_the_terminal_nor_more_than_its_lines)
 MUSTER_TEST (Rows, count_the_columns_of_wide_characters)
 {
   g_autoptr (GPtrArray) rows = muster_rows_new ("模型模型", NULL);
-
   g_autofree char *block = muster_rows_draw ("head", rows, NOW, 7, 20, FALSE);
 
   MUSTER_EXPECT_STREQ (block, "head\n  模型\n"); /* 2 + 2 * 2; a third would end in column 8 */
@@ -88,7 +85,6 @@ MUSTER_TEST (Rows, colour_only_the_component_and_only_if_asked)
 {
   g_autoptr (GPtrArray) reasons = restoring ();
   g_autoptr (GPtrArray) rows = muster_rows_new ("", reasons);
-
   g_autofree char *coloured = muster_rows_draw ("head", rows, NOW, 79, 20, TRUE);
   g_autofree char *plain = muster_rows_draw ("head", rows, NOW, 79, 20, FALSE);
 
@@ -126,7 +122,6 @@ MUSTER_TEST (Rows, are_summed_up_by_what_everything_waits_for)
 {
   g_autoptr (GPtrArray) reasons = restoring ();
   g_autoptr (GPtrArray) nothing = g_ptr_array_new ();
-
   g_autofree char *chief = muster_rows_summary ("message", reasons);
   MusterReason *first = g_ptr_array_index (reasons, 2);
   first->is_well = TRUE;

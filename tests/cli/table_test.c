@@ -34,7 +34,6 @@ widest (const char *text)
 MUSTER_TEST (Table, has_columns_as_wide_as_what_is_in_them)
 {
   g_autoptr (MusterTable) table = checkpoints ();
-
   g_autofree char *text = muster_table_draw (table, 0);
 
   MUSTER_EXPECT_STREQ (text, "prefix                 when        size    state\n"
@@ -46,7 +45,6 @@ MUSTER_TEST (Table, has_columns_as_wide_as_what_is_in_them)
 MUSTER_TEST (Table, goes_on_below_its_last_column_where_the_terminal_is_narrower)
 {
   g_autoptr (MusterTable) table = checkpoints ();
-
   g_autofree char *text = muster_table_draw (table, 80);
 
   MUSTER_EXPECT_STREQ (
@@ -60,7 +58,6 @@ MUSTER_TEST (Table, goes_on_below_its_last_column_where_the_terminal_is_narrower
 MUSTER_TEST (Table, gives_the_first_cell_a_line_of_its_own_where_that_leaves_too_little)
 {
   g_autoptr (MusterTable) table = checkpoints ();
-
   g_autofree char *text = muster_table_draw (table, 46);
 
   MUSTER_EXPECT_STREQ (text, "prefix\n"
@@ -115,7 +112,6 @@ MUSTER_TEST (Plain, is_ascii_where_the_locale_is_not_utf8)
 MUSTER_TEST (Plain, fills_paragraphs_and_keeps_what_is_indented)
 {
   const char *text = "one two three\nfour\n\n  kept  as it is\nfive six\n";
-
   g_autofree char *narrow = muster_cli_wrap (text, 9);
   g_autofree char *as_it_is = muster_cli_wrap (text, 0);
 

@@ -29,7 +29,6 @@ counting_open (MusterStorage *storage, const char *path, guint64 *size, GError *
 {
   MusterCountingStorage *self = MUSTER_COUNTING_STORAGE (storage);
   MusterStorageInput *input = muster_storage_open (inner_of (self), path, size, error);
-
   if (input == NULL || strstr (path, ".data-") == NULL)
     return input;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
@@ -45,7 +44,6 @@ counting_read_at (MusterStorage *storage, MusterStorageInput *input, guint64 off
 {
   MusterCountingStorage *self = MUSTER_COUNTING_STORAGE (storage);
   const gssize n = muster_storage_read_at (inner_of (self), input, offset, buffer, size, error);
-
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   const char *path = g_hash_table_lookup (self->paths, input);
   if (path == NULL || n <= 0)
@@ -66,7 +64,6 @@ static void
 counting_close_input (MusterStorage *storage, MusterStorageInput *input)
 {
   MusterCountingStorage *self = MUSTER_COUNTING_STORAGE (storage);
-
   g_mutex_lock (&self->lock);
   g_hash_table_remove (self->paths, input);
   g_mutex_unlock (&self->lock);
@@ -85,7 +82,6 @@ static void
 counting_storage_finalize (GObject *object)
 {
   MusterCountingStorage *self = MUSTER_COUNTING_STORAGE (object);
-
   g_hash_table_unref (self->paths);
   g_hash_table_unref (self->reads);
   g_mutex_clear (&self->lock);
@@ -120,7 +116,6 @@ muster_counting_storage_take (MusterCountingStorage *self, guint *most_often)
   const guint64 n_bytes = self->n_bytes;
   GHashTableIter iter;
   gpointer value;
-
   *most_often = 0;
   g_hash_table_iter_init (&iter, self->reads);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {

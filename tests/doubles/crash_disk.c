@@ -25,7 +25,6 @@ MusterCrashInode *
 muster_crash_inode_new (guint number, const void *data, gsize size)
 {
   MusterCrashInode *self = g_new0 (MusterCrashInode, 1);
-
   g_ref_count_init (&self->refs);
   self->number = number;
   self->live = g_byte_array_new ();
@@ -45,7 +44,6 @@ void
 muster_crash_inode_unref (gpointer data)
 {
   MusterCrashInode *self = data;
-
   if (self == NULL || !g_ref_count_dec (&self->refs))
     return;
   g_byte_array_unref (self->live);
@@ -67,7 +65,6 @@ inode_after (MusterCrashInode *self, Tail tail)
 {
   gsize kept = self->is_new ? 0 : g_bytes_get_size (self->durable);
   gsize lost = self->live->len - kept;
-
   if (tail == TAIL_EVEN_TORN || tail == TAIL_ODD_TORN)
     tail = self->number % 2 == (tail == TAIL_ODD_TORN) ? TAIL_TORN : TAIL_KEPT;
   if (tail == TAIL_LOST)
@@ -88,7 +85,6 @@ void
 muster_crash_change_free (gpointer data)
 {
   MusterCrashChange *self = data;
-
   g_free (self->from);
   g_free (self->to);
   muster_crash_inode_unref (self->inode);
@@ -109,7 +105,6 @@ muster_crash_storage_change (MusterCrashStorage *self, const char *from, const c
                              MusterCrashInode *inode)
 {
   MusterCrashChange *change = g_new (MusterCrashChange, 1);
-
   *change = (MusterCrashChange){g_strdup (from), g_strdup (to),
                                 inode != NULL ? muster_crash_inode_ref (inode) : NULL};
   g_ptr_array_add (self->changes, change);
@@ -142,7 +137,6 @@ changes_of (MusterCrashStorage *self, const char *directory)
 {
   g_autoptr (GHashTable) directories = muster_crash_set_new ();
   guint8 *marks = g_new0 (guint8, self->changes->len + 1);
-
   g_hash_table_add (directories, g_strdup (directory));
   for (guint i = self->changes->len; i-- > 0;) {
     const MusterCrashChange *change = self->changes->pdata[i];
@@ -161,7 +155,6 @@ static void
 apply_half (GHashTable *names, const MusterCrashChange *change)
 {
   const MusterCrashChange half = {NULL, change->to, change->inode};
-
   apply_change (names, &half);
 }
 
@@ -197,7 +190,6 @@ static GPtrArray *
 changed_directories (MusterCrashStorage *self)
 {
   GPtrArray *found = g_ptr_array_new_with_free_func (g_free);
-
   for (guint i = 0; i < self->changes->len; i++) {
     const MusterCrashChange *change = self->changes->pdata[i];
     g_autofree char *directory =
@@ -242,7 +234,6 @@ static void
 keep_all_but (MusterCrashStorage *self, GHashTable *names, guint lost)
 {
   g_autoptr (GHashTable) lost_names = g_hash_table_new (g_str_hash, g_str_equal);
-
   for (guint i = 0; i < self->changes->len; i++) {
     const MusterCrashChange *change = self->changes->pdata[i];
     if (i != lost && !is_of (lost_names, change)) {
@@ -265,7 +256,6 @@ names_after (MusterCrashStorage *self, guint which, char **what)
   const guint n = self->changes->len;
   GHashTableIter iter;
   gpointer path, inode;
-
   g_hash_table_iter_init (&iter, self->durable);
   while (g_hash_table_iter_next (&iter, &path, &inode))
     g_hash_table_insert (names, g_strdup (path), muster_crash_inode_ref (inode));
@@ -303,7 +293,6 @@ add_after (MusterCrashStorage *after, GHashTable *names, Tail tail)
   g_autoptr (GHashTable) made = g_hash_table_new (NULL, NULL); /* a file may have two names */
   GHashTableIter iter;
   gpointer path, inode;
-
   g_hash_table_iter_init (&iter, names);
   while (g_hash_table_iter_next (&iter, &path, &inode)) {
     MusterCrashInode *is = g_hash_table_lookup (made, inode);
@@ -327,7 +316,6 @@ store_after (MusterCrashStorage *self, GHashTable *names, Tail tail)
   MusterCrashStorage *after = muster_crash_storage_new ();
   GHashTableIter iter;
   gpointer path;
-
   add_after (after, names, tail);
   g_hash_table_iter_init (&iter, self->directories);
   while (g_hash_table_iter_next (&iter, &path, NULL))
@@ -369,7 +357,6 @@ muster_crash_sorted_keys (GHashTable *table)
   GPtrArray *keys = g_ptr_array_new ();
   GHashTableIter iter;
   gpointer key;
-
   g_hash_table_iter_init (&iter, table);
   while (g_hash_table_iter_next (&iter, &key, NULL))
     g_ptr_array_add (keys, key);
@@ -383,7 +370,6 @@ muster_crash_storage_fingerprint (MusterCrashStorage *self)
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   g_autoptr (GPtrArray) paths = muster_crash_sorted_keys (self->live);
   g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
-
   for (guint i = 0; i < paths->len; i++) {
     const MusterCrashInode *inode = g_hash_table_lookup (self->live, paths->pdata[i]);
     guint64 size = inode->live->len;

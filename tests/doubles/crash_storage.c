@@ -75,7 +75,6 @@ static MusterCrashInode *
 find (MusterCrashStorage *self, const char *path, GError **error)
 {
   MusterCrashInode *inode = g_hash_table_lookup (self->live, path);
-
   if (inode == NULL)
     fail (error, G_FILE_ERROR_NOENT, path, "there is no such file");
   return inode;
@@ -86,7 +85,6 @@ static MusterCrashInode *
 find_or_make (MusterCrashStorage *self, const char *path)
 {
   MusterCrashInode *inode = g_hash_table_lookup (self->live, path);
-
   if (inode != NULL)
     return inode;
   inode = muster_crash_inode_new (++self->n_inodes, "", 0);
@@ -100,7 +98,6 @@ crash_create (MusterStorage *storage, const char *path, GError **error)
 {
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   if (!begin_growth (self, path, error) || !check_directory_of (self, path, error))
     return NULL;
   MusterCrashInode *inode = find_or_make (self, path);
@@ -126,7 +123,6 @@ crash_append (MusterStorage *storage, MusterStorageFile *file, const void *data,
 {
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   if (!begin_growth (self, file->path, error))
     return FALSE;
   g_byte_array_append (file->inode->live, data, (guint)size);
@@ -138,7 +134,6 @@ crash_sync (MusterStorage *storage, MusterStorageFile *file, GError **error)
 {
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   if (!begin_growth (self, file->path, error))
     return FALSE;
   if (!self->ignores_files && !(self->lazy != NULL && strstr (file->path, self->lazy) != NULL))
@@ -152,7 +147,6 @@ crash_close (MusterStorage *storage, MusterStorageFile *file, GError **error)
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   gboolean closed = is_on (self, file->path, error);
-
   muster_crash_inode_unref (file->inode);
   g_free (file->path);
   g_free (file);
@@ -165,7 +159,6 @@ crash_open (MusterStorage *storage, const char *path, guint64 *size, GError **er
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   MusterCrashInode *inode = is_on (self, path, error) ? find (self, path, error) : NULL;
-
   if (inode == NULL)
     return NULL;
   MusterStorageInput *input = g_new (MusterStorageInput, 1);
@@ -181,7 +174,6 @@ crash_read_at (MusterStorage *storage, MusterStorageInput *input, guint64 offset
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   guint64 length = input->inode->live->len;
-
   if (!is_on (self, "a file that is open", error))
     return -1;
   gsize n = offset < length ? MIN (size, length - offset) : 0;
@@ -195,7 +187,6 @@ crash_close_input (MusterStorage *storage, MusterStorageInput *input)
 {
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   muster_crash_inode_unref (input->inode);
   g_free (input);
 }
@@ -205,7 +196,6 @@ crash_rename (MusterStorage *storage, const char *from, const char *to, GError *
 {
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   if (!begin_growth (self, from, error) || !check_directory_of (self, to, error))
     return FALSE;
   MusterCrashInode *inode = find (self, from, error);
@@ -237,7 +227,6 @@ crash_remove (MusterStorage *storage, const char *path, GError **error)
 {
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   if (!begin_change (self, path, error))
     return FALSE;
   if (g_hash_table_contains (self->directories, path)) {
@@ -254,7 +243,6 @@ static void
 add_names_in (GHashTable *found, GHashTable *table, const char *directory)
 {
   g_autoptr (GPtrArray) paths = muster_crash_sorted_keys (table);
-
   for (guint i = 0; i < paths->len; i++) {
     g_autofree char *above = g_path_get_dirname (paths->pdata[i]);
     if (g_str_equal (above, directory))
@@ -269,7 +257,6 @@ crash_list (MusterStorage *storage, const char *directory, GError **error)
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   g_autoptr (GHashTable) found = muster_crash_set_new ();
   g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
-
   if (!is_on (self, directory, error))
     return NULL;
   if (!has_directory (self, directory)) {
@@ -290,7 +277,6 @@ crash_stat (MusterStorage *storage, const char *path, MusterStorageInfo *info, G
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   const MusterCrashInode *inode = is_on (self, path, error) ? find (self, path, error) : NULL;
-
   if (inode == NULL)
     return FALSE;
   *info = (MusterStorageInfo){.size = inode->live->len, .mtime_us = inode->number};
@@ -302,7 +288,6 @@ crash_sync_directory (MusterStorage *storage, const char *path, GError **error)
 {
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   if (!begin_growth (self, path, error))
     return FALSE;
   if (has_directory (self, path)) {
@@ -321,7 +306,6 @@ crash_make_directory (MusterStorage *storage, const char *directory, GError **er
 {
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   if (has_directory (self, directory))
     return is_on (self, directory, error);
   if (!begin_growth (self, directory, error))
@@ -334,7 +318,6 @@ static MusterStorageLock *
 crash_lock (MusterStorage *storage, const char *path, MusterLockMode mode, GError **error)
 {
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
-
   if (mode == MUSTER_LOCK_PROCESS || mode == MUSTER_LOCK_PROCESS_SHARED) {
     g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED, "'%s': there is one process", path);
     return NULL;
@@ -363,7 +346,6 @@ crash_unlock (MusterStorage *storage, MusterStorageLock *lock)
 {
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   lock->inode->n_locks -= lock->inode->n_locks > 0 ? 1 : -1;
   muster_crash_inode_unref (lock->inode);
   g_free (lock);
@@ -400,7 +382,6 @@ void
 muster_crash_storage_stop_at (MusterCrashStorage *self, guint n)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   self->calls_left = n;
   self->has_stopped = FALSE;
 }
@@ -416,7 +397,6 @@ void
 muster_crash_storage_fail_at (MusterCrashStorage *self, guint n)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   self->calls_to_failure = n;
   self->has_failed = FALSE;
 }
@@ -433,7 +413,6 @@ muster_crash_storage_ignore_syncs (MusterCrashStorage *self, gboolean of_files,
                                    gboolean of_directories)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   self->ignores_files = of_files;
   self->ignores_directories = of_directories;
 }
@@ -442,7 +421,6 @@ void
 muster_crash_storage_set_lazy (MusterCrashStorage *self, const char *in_path)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   self->lazy = in_path;
 }
 
@@ -450,7 +428,6 @@ static void
 muster_crash_storage_finalize (GObject *object)
 {
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (object);
-
   g_hash_table_unref (self->live);
   g_hash_table_unref (self->durable);
   g_hash_table_unref (self->directories);

@@ -13,7 +13,6 @@ static Fixture
 set_up (void)
 {
   Fixture f = {.crash = muster_crash_storage_new ()};
-
   f.storage = MUSTER_STORAGE (f.crash);
   MUSTER_EXPECT_TRUE (muster_storage_make_directory (f.storage, "/run/a", NULL));
   MUSTER_EXPECT_TRUE (muster_storage_make_directory (f.storage, "/run/b", NULL));
@@ -32,7 +31,6 @@ static void
 write_file (Fixture *f, const char *path, const char *text, gsize n)
 {
   MusterStorageFile *file = muster_storage_create (f->storage, path, NULL);
-
   MUSTER_ASSERT_TRUE (file != NULL);
   if (n > 0) {
     muster_storage_append (f->storage, file, text, n, NULL);
@@ -48,7 +46,6 @@ describe (MusterCrashStorage *crash)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   static const char *const paths[] = {"/run/a/x", "/run/a/y", "/run/b/x"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (paths); i++) {
     g_autoptr (GBytes) bytes = muster_storage_read (MUSTER_STORAGE (crash), paths[i], NULL);
     gsize size = 0;
@@ -72,7 +69,6 @@ static char *
 outcomes (Fixture *f)
 {
   g_autoptr (GPtrArray) found = g_ptr_array_new_with_free_func (g_free);
-
   for (guint i = 0; i < muster_crash_storage_n_outcomes (f->crash); i++) {
     g_autoptr (MusterCrashStorage) after = muster_crash_storage_outcome (f->crash, i, NULL);
     g_autofree char *text = describe (after);
@@ -208,7 +204,6 @@ MUSTER_TEST (CrashStorage, is_off_from_the_call_on_that_it_stops_at)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
-
   muster_crash_storage_stop_at (f.crash, 2);
   MusterStorageFile *file = muster_storage_create (f.storage, "/run/a/x", NULL);
   MUSTER_ASSERT_TRUE (file != NULL);
@@ -226,7 +221,6 @@ MUSTER_TEST (CrashStorage, fails_once_for_want_of_free_space)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
-
   muster_crash_storage_fail_at (f.crash, 1);
   MUSTER_EXPECT_NULL (muster_storage_create (f.storage, "/run/a/x", &error));
 
@@ -238,7 +232,6 @@ MUSTER_TEST (CrashStorage, fails_once_for_want_of_free_space)
 MUSTER_TEST (CrashStorage, forgets_syncs_when_it_is_asked_to)
 {
   g_auto (Fixture) f = set_up ();
-
   muster_crash_storage_ignore_syncs (f.crash, TRUE, FALSE);
   write_file (&f, "/run/a/x", "11", 2);
   muster_storage_sync_directory (f.storage, "/run/a", NULL);
@@ -250,7 +243,6 @@ MUSTER_TEST (CrashStorage, forgets_syncs_when_it_is_asked_to)
 MUSTER_TEST (CrashStorage, leaves_it_to_others_to_sync_what_a_lazy_writer_wrote)
 {
   g_auto (Fixture) f = set_up ();
-
   muster_crash_storage_set_lazy (f.crash, "/x");
   write_file (&f, "/run/a/x", "1", 1);
   write_file (&f, "/run/a/y", "2", 1);

@@ -34,7 +34,6 @@ MusterFakeChiefRegistry *
 muster_fake_chief_registry_new (MusterFakeClock *clock)
 {
   MusterFakeChiefRegistry *self = g_new0 (MusterFakeChiefRegistry, 1);
-
   self->clock = g_object_ref (clock);
   g_mutex_init (&self->lock);
   self->ended = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
@@ -99,7 +98,6 @@ void
 muster_fake_master_set_announcing (MusterFakeMaster *self)
 {
   MusterFakeChiefRegistry *registry = muster_fake_master_registry (self);
-
   g_mutex_lock (&registry->lock);
   registry->announcing = TRUE;
   g_mutex_unlock (&registry->lock);
@@ -109,7 +107,6 @@ void
 muster_fake_master_set_chief (MusterFakeMaster *self, const MusterAnnouncement *chief)
 {
   MusterFakeChiefRegistry *registry = muster_fake_master_registry (self);
-
   g_mutex_lock (&registry->lock);
   registry->announcing = TRUE;
   put_chief_locked (registry, chief, NULL);
@@ -121,7 +118,6 @@ muster_fake_master_usurp (MusterFakeMaster *self)
 {
   MusterFakeChiefRegistry *registry = muster_fake_master_registry (self);
   MusterAnnouncement other = MUSTER_ANNOUNCEMENT_INIT;
-
   other.task = (char *)"worker:9";
   other.who = (char *)"elsewhere:1";
   other.phase = MUSTER_CHIEF_STARTING;
@@ -139,7 +135,6 @@ void
 muster_fake_master_set_graph_difference (MusterFakeMaster *self, const char *difference)
 {
   MusterFakeChiefRegistry *registry = muster_fake_master_registry (self);
-
   g_mutex_lock (&registry->lock);
   registry->announcing = TRUE;
   g_free (registry->difference);
@@ -151,7 +146,6 @@ MusterAnnouncement *
 muster_fake_master_chief (MusterFakeMaster *self)
 {
   MusterFakeChiefRegistry *registry = muster_fake_master_registry (self);
-
   g_mutex_lock (&registry->lock);
   MusterAnnouncement *chief = describe_locked (registry);
   g_mutex_unlock (&registry->lock);
@@ -202,7 +196,6 @@ static gboolean
 may_claim_locked (MusterFakeChiefRegistry *self, const MusterClaim *claim, GError **error)
 {
   const MusterAnnouncement *chief = self->chief;
-
   gboolean is_low = claim->epoch != 0 && claim->epoch < self->highest;
 
   if (chief == NULL || (claim->take_over && !is_low))
@@ -226,7 +219,6 @@ static gint64
 grant_locked (MusterFakeChiefRegistry *self, const MusterClaim *claim, const char *handle)
 {
   MusterAnnouncement chief = MUSTER_ANNOUNCEMENT_INIT;
-
   chief.model = (char *)claim->model;
   chief.task = (char *)claim->task;
   chief.who = (char *)"fake:1";
@@ -281,7 +273,6 @@ static gboolean
 hold_locked (MusterFakeLease *self, MusterFakeChiefRegistry *registry, GError **error)
 {
   MusterLease *lease = MUSTER_LEASE (self);
-
   if (registry->chief == NULL) {
     MusterClaim claim = {.model = muster_lease_model (lease),
                          .task = self->task,
@@ -302,7 +293,6 @@ muster_fake_lease_check (MusterLease *lease, GError **error)
 {
   MusterFakeLease *self = MUSTER_FAKE_LEASE (lease);
   MusterFakeChiefRegistry *registry = muster_fake_master_registry (self->master);
-
   g_mutex_lock (&registry->lock);
   gboolean holds = hold_locked (self, registry, error);
   g_mutex_unlock (&registry->lock);
@@ -313,7 +303,6 @@ static void
 take_in_locked (MusterFakeChiefRegistry *self, const MusterAnnouncement *announced)
 {
   MusterChiefPhase before = self->chief->phase;
-
   muster_announcement_merge (self->chief, announced);
   if (self->chief->phase != before)
     self->phase_us = now_us (self);
@@ -351,7 +340,6 @@ static void
 muster_fake_lease_dispose (GObject *object)
 {
   MusterFakeLease *self = MUSTER_FAKE_LEASE (object);
-
   if (self->master != NULL) {
     MusterFakeChiefRegistry *registry = muster_fake_master_registry (self->master);
     g_mutex_lock (&registry->lock);

@@ -50,7 +50,6 @@ muster_fake_clock_at (MusterFakeClock *self, gint64 after_us, MusterFakeEvent fu
 {
   Event event = {START_US + after_us, func, user_data};
   guint place = 0;
-
   g_mutex_lock (&self->lock);
   while (place < self->events->len &&
          g_array_index (self->events, Event, place).at_us <= event.at_us)
@@ -116,7 +115,6 @@ static gboolean
 take_event (MusterFakeClock *self, gint64 until_us, Event *event)
 {
   gboolean is_due = FALSE;
-
   g_mutex_lock (&self->lock);
   if (self->events->len > 0 && g_array_index (self->events, Event, 0).at_us <= until_us) {
     *event = g_array_index (self->events, Event, 0);
@@ -141,7 +139,6 @@ muster_fake_clock_pass (MusterFakeClock *self, gint64 duration_us)
 {
   gint64 until_us = now_us (self) + duration_us;
   Event event;
-
   while (take_event (self, until_us, &event))
     event.func (event.user_data);
   move_to (self, until_us);
@@ -151,7 +148,6 @@ static gboolean
 wait_event (MusterFakeClock *self, gint64 wake_us, GCancellable *cancellable, GError **error)
 {
   Event event;
-
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return FALSE;
   if (take_event (self, wake_us, &event))
@@ -191,7 +187,6 @@ static guint
 n_waiters_locked (MusterFakeClock *self)
 {
   guint n = 0;
-
   for (guint i = 0; i < self->waiters->len; i++)
     n += is_waiting (self->waiters->pdata[i]);
   return n;
@@ -201,7 +196,6 @@ void
 muster_fake_clock_wait_for_waiters (MusterFakeClock *self, guint n)
 {
   gint64 patience = g_get_monotonic_time () + REAL_PATIENCE_US;
-
   g_mutex_lock (&self->lock);
   while (n_waiters_locked (self) < n)
     if (!g_cond_wait_until (&self->changed, &self->lock, patience))
@@ -213,7 +207,6 @@ static gint64
 next_instant_locked (MusterFakeClock *self)
 {
   gint64 next_us = MUSTER_WAIT_FOREVER;
-
   if (self->events->len > 0)
     next_us = g_array_index (self->events, Event, 0).at_us;
   for (guint i = 0; i < self->waiters->len; i++) {
@@ -261,7 +254,6 @@ static gint64
 muster_fake_clock_wall_us (MusterClock *clock)
 {
   MusterFakeClock *self = MUSTER_FAKE_CLOCK (clock);
-
   g_mutex_lock (&self->lock);
   const gint64 ahead_us = self->wall_ahead_us;
   g_mutex_unlock (&self->lock);
@@ -272,7 +264,6 @@ static double
 muster_fake_clock_random (MusterClock *clock)
 {
   MusterFakeClock *self = MUSTER_FAKE_CLOCK (clock);
-
   g_mutex_lock (&self->lock);
   double chance = self->chance;
   g_mutex_unlock (&self->lock);
@@ -283,7 +274,6 @@ static void
 on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data)
 {
   MusterFakeClock *self = user_data;
-
   g_mutex_lock (&self->lock);
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
@@ -297,7 +287,6 @@ block_until_cranked (MusterFakeClock *self, gint64 wake_us, GCancellable *cancel
   gulong id = cancellable != NULL
                   ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
                   : 0;
-
   g_mutex_lock (&self->lock);
   g_ptr_array_add (self->waiters, &waiter);
   g_cond_broadcast (&self->changed);
@@ -316,7 +305,6 @@ muster_fake_clock_wait_until (MusterClock *clock, gint64 wake_us, GCancellable *
                               GError **error)
 {
   MusterFakeClock *self = MUSTER_FAKE_CLOCK (clock);
-
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return FALSE;
 
@@ -341,7 +329,6 @@ static void
 muster_fake_clock_finalize (GObject *object)
 {
   MusterFakeClock *self = MUSTER_FAKE_CLOCK (object);
-
   g_array_unref (self->events);
   g_ptr_array_unref (self->waiters);
   g_cond_clear (&self->changed);

@@ -11,7 +11,6 @@ static void
 note (gpointer user_data)
 {
   Story *story = user_data;
-
   g_string_append_printf (story->diary, "%" G_GINT64_FORMAT " ",
                           muster_fake_clock_elapsed_us (story->clock) / MUSTER_SECOND);
 }
@@ -21,7 +20,6 @@ note_and_wait (gpointer user_data)
 {
   Story *story = user_data;
   MusterClock *clock = MUSTER_CLOCK (story->clock);
-
   note (story);
   muster_clock_wait_until (clock, muster_clock_now_us (clock) + 10 * MUSTER_SECOND, NULL, NULL);
   note (story);
@@ -38,7 +36,6 @@ wait_for (MusterFakeClock *clock, gint64 duration_us, GCancellable *cancellable,
 MUSTER_TEST (FakeClock, jumps_to_the_instant_that_is_waited_for)
 {
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
-
   MUSTER_EXPECT_TRUE (wait_for (clock, 7200 * MUSTER_SECOND, NULL, NULL));
 
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 7200 * MUSTER_SECOND);
@@ -50,7 +47,6 @@ MUSTER_TEST (FakeClock, runs_events_on_the_way_in_their_order)
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (GString) diary = g_string_new (NULL);
   Story story = {clock, diary};
-
   muster_fake_clock_at (clock, 30 * MUSTER_SECOND, note, &story);
   muster_fake_clock_at (clock, 10 * MUSTER_SECOND, note, &story);
   muster_fake_clock_at (clock, 100 * MUSTER_SECOND, note, &story);
@@ -65,7 +61,6 @@ MUSTER_TEST (FakeClock, lets_an_event_wait_itself)
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (GString) diary = g_string_new (NULL);
   Story story = {clock, diary};
-
   muster_fake_clock_at (clock, 5 * MUSTER_SECOND, note_and_wait, &story);
   muster_fake_clock_at (clock, 8 * MUSTER_SECOND, note, &story);
   wait_for (clock, 20 * MUSTER_SECOND, NULL, NULL);
@@ -78,7 +73,6 @@ MUSTER_TEST (FakeClock, cancels_a_wait_at_the_instant_of_the_cancel)
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   g_autoptr (GError) error = NULL;
-
   muster_fake_clock_cancel_at (clock, 95 * MUSTER_SECOND, cancellable);
   gboolean waited = wait_for (clock, 7200 * MUSTER_SECOND, cancellable, &error);
 
@@ -97,7 +91,6 @@ static gpointer
 sleep_on_it (gpointer user_data)
 {
   Sleeper *sleeper = user_data;
-
   wait_for (sleeper->clock, sleeper->duration_us, NULL, NULL);
   g_atomic_int_set (&sleeper->woken, 1);
   return NULL;
@@ -108,7 +101,6 @@ MUSTER_TEST (FakeClock, releases_threads_one_instant_at_a_time_when_it_is_held)
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   Sleeper early = {clock, MUSTER_SECOND, 0};
   Sleeper late = {clock, 3600 * MUSTER_SECOND, 0};
-
   muster_fake_clock_hold (clock);
   GThread *early_thread = g_thread_new ("early", sleep_on_it, &early);
   GThread *late_thread = g_thread_new ("late", sleep_on_it, &late);
@@ -133,7 +125,6 @@ static gpointer
 sleep_until_cancelled (gpointer user_data)
 {
   Leaver *leaver = user_data;
-
   MUSTER_EXPECT_FALSE (wait_for (leaver->clock, MUSTER_SECOND, leaver->cancellable, NULL));
   return NULL;
 }
@@ -151,7 +142,6 @@ MUSTER_TEST (FakeClock, no_longer_counts_a_waiter_that_was_cancelled)
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   Leaver leaver = {clock, cancellable};
   Sleeper late = {clock, 3600 * MUSTER_SECOND, 0};
-
   muster_fake_clock_hold (clock);
   g_cancellable_connect (cancellable, G_CALLBACK (crank_meanwhile), clock, NULL);
   GThread *leaving = g_thread_new ("leaving", sleep_until_cancelled, &leaver);

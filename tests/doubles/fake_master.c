@@ -60,7 +60,6 @@ static void
 deed_clear (gpointer data)
 {
   Deed *deed = data;
-
   g_strfreev (deed->names);
   muster_tensor_unref (deed->value);
 }
@@ -75,7 +74,6 @@ static void
 script_free (gpointer data)
 {
   Script *script = data;
-
   g_array_unref (script->deeds);
   g_array_unref (script->failures);
   g_clear_pointer (&script->options, g_bytes_unref);
@@ -111,7 +109,6 @@ MusterFakeMaster *
 muster_fake_master_new (MusterFakeClock *clock)
 {
   MusterFakeMaster *self = g_object_new (MUSTER_TYPE_FAKE_MASTER, NULL);
-
   self->clock = g_object_ref (clock);
   self->registry = muster_fake_chief_registry_new (clock);
   return self;
@@ -130,7 +127,6 @@ take_names (va_list args)
 {
   g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
   const char *name;
-
   while ((name = va_arg (args, const char *)) != NULL)
     g_strv_builder_add (builder, name);
   return g_strv_builder_end (builder);
@@ -140,7 +136,6 @@ void
 muster_fake_master_op_sets (MusterFakeMaster *self, const char *op, ...)
 {
   va_list args;
-
   va_start (args, op);
   add_deed (self, op, (Deed){.kind = SETS, .names = take_names (args)});
   va_end (args);
@@ -150,7 +145,6 @@ void
 muster_fake_master_op_reports (MusterFakeMaster *self, const char *op, ...)
 {
   va_list args;
-
   va_start (args, op);
   add_deed (self, op, (Deed){.kind = REPORTS, .names = take_names (args)});
   va_end (args);
@@ -175,7 +169,6 @@ muster_fake_master_fail (MusterFakeMaster *self, const char *what, guint first, 
                          MusterError code, const char *message)
 {
   Failure failure = {first, n_times, code, g_strdup (message)};
-
   g_mutex_lock (&self->lock);
   g_array_append_val (script_locked (self, what)->failures, failure);
   g_mutex_unlock (&self->lock);
@@ -341,7 +334,6 @@ pass_time (MusterFakeMaster *self, const char *what, gint64 cost_us, gint64 dead
 {
   MusterClock *clock = MUSTER_CLOCK (self->clock);
   gint64 until_us = muster_deadline_after (muster_clock_now_us (clock), cost_us);
-
   g_mutex_lock (&self->lock);
   gint64 end_us = deadline_us == MUSTER_WAIT_FOREVER ? deadline_us : deadline_us - self->early_us;
   g_mutex_unlock (&self->lock);
@@ -360,7 +352,6 @@ static gboolean
 is_down_locked (MusterFakeMaster *self)
 {
   gboolean is_down = muster_fake_clock_elapsed_us (self->clock) < self->down_until_us;
-
   self->was_down |= is_down;
   return is_down;
 }
@@ -371,7 +362,6 @@ fake_reach (MusterMaster *master, gint64 deadline_us G_GNUC_UNUSED,
 {
   MusterFakeMaster *self = MUSTER_FAKE_MASTER (master);
   MusterServerState state = MUSTER_SERVER_DOWN;
-
   g_mutex_lock (&self->lock);
   script_locked (self, "reach")->n_calls++;
   if (!is_down_locked (self)) {
@@ -421,7 +411,6 @@ static MusterTensor *
 missing_locked (MusterFakeMaster *self, char **names)
 {
   g_autoptr (GPtrArray) missing = g_ptr_array_new ();
-
   for (char **name = names; *name; name++)
     if (!g_hash_table_contains (self->variables, *name))
       g_ptr_array_add (missing, *name);
@@ -434,7 +423,6 @@ copy_deeds_locked (MusterFakeMaster *self, const char *op)
 {
   GArray *deeds = script_locked (self, op)->deeds;
   GArray *copy = g_array_new (FALSE, FALSE, sizeof (Deed));
-
   g_array_append_vals (copy, deeds->data, deeds->len);
   return copy;
 }
@@ -465,7 +453,6 @@ muster_fake_master_compute (MusterFakeMaster *self, const char *op, const Muster
                             MusterTensor **value, GError **error)
 {
   g_autoptr (MusterTensor) result = NULL;
-
   g_mutex_lock (&self->lock);
   g_autoptr (GArray) deeds = copy_deeds_locked (self, op);
   g_mutex_unlock (&self->lock);
@@ -525,7 +512,6 @@ muster_fake_master_create_session (MusterMaster *master, MusterGraph *graph, GBy
                                    gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterFakeMaster *self = MUSTER_FAKE_MASTER (master);
-
   if (!muster_fake_master_ask (self, "create", "%s", deadline_us, cancellable, error))
     return NULL;
   muster_fake_master_keep_step (self, "create", &(MusterStep){.options = config});
@@ -553,7 +539,6 @@ static void
 muster_fake_master_finalize (GObject *object)
 {
   MusterFakeMaster *self = MUSTER_FAKE_MASTER (object);
-
   muster_fake_chief_registry_free (self->registry);
   g_free (self->target);
   g_object_unref (self->clock);
@@ -596,7 +581,6 @@ muster_fake_setup_new (MusterGraph *graph)
 {
   g_autoptr (GError) error = NULL;
   MusterFakeSetup self = {.clock = muster_fake_clock_new ()};
-
   self.master = muster_fake_master_new (self.clock);
   self.session = muster_master_create_session (MUSTER_MASTER (self.master), graph, NULL,
                                                MUSTER_WAIT_FOREVER, NULL, &error);

@@ -12,7 +12,6 @@ static Fixture
 set_up (void)
 {
   Fixture f = {.clock = muster_fake_clock_new ()};
-
   f.master = muster_fake_master_new (f.clock);
   return f;
 }
@@ -43,7 +42,6 @@ MUSTER_TEST (FakeMaster, shares_variables_between_sessions)
   g_auto (Fixture) f = set_up ();
   g_autoptr (MusterSession) chief = open_session (&f, NULL);
   g_autoptr (MusterSession) worker = open_session (&f, NULL);
-
   muster_fake_master_op_sets (f.master, "init", "v", NULL);
   muster_fake_master_op_reports (f.master, "ready", "v", "w", NULL);
   MUSTER_EXPECT_TRUE (muster_session_run_op (chief, "init", MUSTER_WAIT_FOREVER, NULL, NULL));
@@ -60,7 +58,6 @@ MUSTER_TEST (FakeMaster, keeps_a_diary_and_counts_sessions)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (MusterSession) session = open_session (&f, NULL);
-
   muster_fake_master_op_sets (f.master, "init", "v", NULL);
   muster_session_run_op (session, "init", MUSTER_WAIT_FOREVER, NULL, NULL);
   MUSTER_EXPECT_EQ (muster_fake_master_n_open (f.master), 1u);
@@ -77,7 +74,6 @@ MUSTER_TEST (FakeMaster, fails_the_calls_that_were_scripted_to_fail)
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) first = NULL;
   g_autoptr (GError) second = NULL;
-
   muster_fake_master_fail (f.master, "create", 2, 1, MUSTER_ERROR_UNAVAILABLE, "gone fishing");
   g_autoptr (MusterSession) a = open_session (&f, &first);
   g_autoptr (MusterSession) b = open_session (&f, &second);
@@ -94,7 +90,6 @@ MUSTER_TEST (FakeMaster, takes_its_time_and_stops_at_the_deadline)
   g_auto (Fixture) f = set_up ();
   g_autoptr (MusterSession) session = open_session (&f, NULL);
   g_autoptr (GError) error = NULL;
-
   muster_fake_master_op_sets (f.master, "init", "v", NULL);
   muster_fake_master_set_cost (f.master, "init", 3 * MUSTER_SECOND);
   muster_session_run_op (session, "init", MUSTER_WAIT_FOREVER, NULL, NULL);
@@ -112,7 +107,6 @@ MUSTER_TEST (FakeMaster, forgets_sessions_and_values_when_it_restarts)
   g_auto (Fixture) f = set_up ();
   g_autoptr (MusterSession) session = open_session (&f, NULL);
   g_autoptr (GError) error = NULL;
-
   muster_fake_master_op_sets (f.master, "init", "v", NULL);
   muster_session_run_op (session, "init", MUSTER_WAIT_FOREVER, NULL, NULL);
   muster_fake_master_restart (f.master);
@@ -134,7 +128,6 @@ MUSTER_TEST (FakeMaster, pushes_readiness_when_a_variable_gets_its_value)
   g_autoptr (MusterSession) session = open_session (&f, NULL);
   g_auto (MusterReadiness) before = {0};
   g_auto (MusterReadiness) after = {0};
-
   muster_fake_master_op_reports (f.master, "ready", "v", NULL);
   muster_fake_master_set_watchable (f.master);
   muster_fake_clock_at (f.clock, 3601 * MUSTER_SECOND, set_v, f.master);
@@ -162,7 +155,6 @@ MUSTER_TEST (FakeMaster, keeps_no_announcements_unless_asked)
   g_auto (Fixture) f = set_up ();
   g_autoptr (MusterSession) session = open_session (&f, NULL);
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_NULL (claim (session, 0, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
@@ -258,7 +250,6 @@ static void
 prepare_phase (gpointer user_data)
 {
   MusterAnnouncement chief = MUSTER_ANNOUNCEMENT_INIT;
-
   chief.task = (char *)"worker:0";
   chief.phase = MUSTER_CHIEF_PREPARED;
   chief.alive = TRUE;

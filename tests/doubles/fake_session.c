@@ -33,7 +33,6 @@ MusterSession *
 muster_fake_session_new (MusterFakeMaster *master, guint life)
 {
   MusterFakeSession *self = g_object_new (MUSTER_TYPE_FAKE_SESSION, NULL);
-
   self->master = g_object_ref (master);
   self->life = life;
   return MUSTER_SESSION (self);
@@ -43,7 +42,6 @@ static gboolean
 check_alive (MusterFakeSession *self, GError **error)
 {
   const char *handle = muster_session_handle (MUSTER_SESSION (self));
-
   if (muster_fake_master_is_alive (self->master, self->life) && !g_atomic_int_get (&self->ended) &&
       !muster_fake_chief_registry_has_ended (muster_fake_master_registry (self->master), handle))
     return TRUE;
@@ -120,7 +118,6 @@ muster_fake_session_close (MusterSession *session, gint64 deadline_us G_GNUC_UNU
                            GCancellable *cancellable, GError **error)
 {
   MusterFakeSession *self = MUSTER_FAKE_SESSION (session);
-
   if (g_atomic_int_get (&self->ended))
     return TRUE;
   gboolean done = muster_fake_master_ask (
@@ -136,7 +133,6 @@ muster_fake_session_watch (MusterSession *session, const MusterWatchFor *what, g
                            GError **error)
 {
   MusterFakeSession *self = MUSTER_FAKE_SESSION (session);
-
   if (!muster_fake_master_is_watchable (self->master)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED, "No watch here");
     return NULL;
@@ -156,7 +152,6 @@ muster_fake_session_claim (MusterSession *session, const MusterClaim *claim,
                            GCancellable *cancellable, GError **error)
 {
   MusterFakeSession *self = MUSTER_FAKE_SESSION (session);
-
   if (!check_alive (self, error))
     return NULL;
   return muster_fake_chief_registry_claim (self->master, muster_session_handle (session), claim,
@@ -170,7 +165,6 @@ judge (MusterFakeWatch *self, const char *op, gboolean *is_ready, char **why, ch
   g_autoptr (MusterTensor) value = NULL;
   g_autoptr (GError) failure = NULL;
   g_auto (MusterReadyOpResult) readiness = {0};
-
   *is_ready = TRUE;
   if (op == NULL)
     return TRUE;
@@ -234,7 +228,6 @@ muster_fake_watch_next (MusterWatch *watch, MusterReadiness *readiness, GCancell
 {
   MusterFakeWatch *self = MUSTER_FAKE_WATCH (watch);
   MusterFakeClock *clock = muster_fake_master_clock (self->session->master);
-
   if (!muster_fake_master_ask (self->session->master, "watch", "%s", self->deadline_us, cancellable,
                                error))
     return FALSE;
@@ -261,7 +254,6 @@ static void
 muster_fake_watch_finalize (GObject *object)
 {
   MusterFakeWatch *self = MUSTER_FAKE_WATCH (object);
-
   g_object_unref (self->session);
   g_free (self->gate_op);
   g_free (self->ready_op);
@@ -285,7 +277,6 @@ static void
 muster_fake_session_finalize (GObject *object)
 {
   MusterFakeSession *self = MUSTER_FAKE_SESSION (object);
-
   end (self);
   g_object_unref (self->master);
   G_OBJECT_CLASS (muster_fake_session_parent_class)->finalize (object);

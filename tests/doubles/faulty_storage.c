@@ -41,7 +41,6 @@ fault_at (MusterStorage *storage, const char *path)
 {
   MusterFaultyStorage *self = MUSTER_FAULTY_STORAGE (storage);
   const gint64 until_us = g_get_monotonic_time () + 60 * G_USEC_PER_SEC;
-
   g_mutex_lock (&self->lock);
   while (self->fault == MUSTER_FAULT_HANGS && is_under (self, path) &&
          g_cond_wait_until (&self->changed, &self->lock, until_us))
@@ -55,7 +54,6 @@ static gboolean
 passes (MusterStorage *storage, const char *path, GError **error)
 {
   const MusterFault fault = fault_at (storage, path);
-
   if (fault == MUSTER_FAULT_BROKEN)
     g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_IO, "'%s': Input/output error", path);
   else if (fault == MUSTER_FAULT_AWAY)
@@ -88,7 +86,6 @@ static gboolean
 fits (MusterStorage *storage, MusterStorageFile *file, GError **error)
 {
   MusterFaultyStorage *self = MUSTER_FAULTY_STORAGE (storage);
-
   g_mutex_lock (&self->lock);
   const gboolean is_ours = g_hash_table_contains (self->files, file);
   const MusterFault fault = is_ours ? self->fault : MUSTER_FAULT_NONE;
@@ -117,7 +114,6 @@ static gboolean
 faulty_close (MusterStorage *storage, MusterStorageFile *file, GError **error)
 {
   MusterFaultyStorage *self = MUSTER_FAULTY_STORAGE (storage);
-
   g_mutex_lock (&self->lock);
   g_hash_table_remove (self->files, file);
   g_mutex_unlock (&self->lock);
@@ -166,7 +162,6 @@ static gboolean
 faulty_free_space (MusterStorage *storage, const char *directory, guint64 *bytes, GError **error)
 {
   const MusterFault fault = fault_at (storage, directory);
-
   if (fault == MUSTER_FAULT_NO_SPACE)
     *bytes = 0;
   return fault == MUSTER_FAULT_NO_SPACE ||
@@ -201,7 +196,6 @@ static void
 muster_faulty_storage_finalize (GObject *object)
 {
   MusterFaultyStorage *self = MUSTER_FAULTY_STORAGE (object);
-
   g_hash_table_unref (self->files);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);

@@ -26,7 +26,6 @@ static void
 pass (MusterGateStorage *self, MusterGate gate)
 {
   const gint64 until_us = patience ();
-
   if (self->let_through == g_thread_self ())
     return;
   self->n_waiting[gate]++;
@@ -40,7 +39,6 @@ static gboolean
 gate_make_directory (MusterStorage *storage, const char *directory, GError **error)
 {
   MusterGateStorage *self = MUSTER_GATE_STORAGE (storage);
-
   g_mutex_lock (&self->lock);
   pass (self, MUSTER_GATE_BEGIN);
   gboolean fails = self->n_failures > 0;
@@ -67,7 +65,6 @@ static gboolean
 gate_sync_directory (MusterStorage *storage, const char *directory, GError **error)
 {
   MusterGateStorage *self = MUSTER_GATE_STORAGE (storage);
-
   g_mutex_lock (&self->lock);
   if (!is_side_file)
     pass (self, MUSTER_GATE_PUBLISH);
@@ -92,7 +89,6 @@ static void
 muster_gate_storage_finalize (GObject *object)
 {
   MusterGateStorage *self = MUSTER_GATE_STORAGE (object);
-
   g_free (self->message);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
@@ -151,7 +147,6 @@ gboolean
 muster_gate_storage_wait_for_arrival (MusterGateStorage *self, MusterGate gate)
 {
   const gint64 until_us = patience ();
-
   g_mutex_lock (&self->lock);
   while (self->n_waiting[gate] == 0 && g_cond_wait_until (&self->changed, &self->lock, until_us))
     ;

@@ -32,7 +32,6 @@ MusterHeldMaster *
 muster_held_master_new (MusterMaster *inner)
 {
   MusterHeldMaster *self = g_object_new (MUSTER_TYPE_HELD_MASTER, NULL);
-
   self->inner = g_object_ref (inner);
   return self;
 }
@@ -41,7 +40,6 @@ void
 muster_held_master_hold (MusterHeldMaster *self, gboolean is_held)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   self->is_held = is_held;
   g_cond_broadcast (&self->changed);
 }
@@ -51,7 +49,6 @@ muster_held_master_wait_for_call (MusterHeldMaster *self)
 {
   const gint64 until_us = g_get_monotonic_time () + 30 * MUSTER_SECOND;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   while (self->n_waiting == 0 && g_cond_wait_until (&self->changed, &self->lock, until_us))
     ;
   return self->n_waiting > 0;
@@ -70,7 +67,6 @@ on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
   MusterHeldMaster *self = data;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   g_cond_broadcast (&self->changed);
 }
 
@@ -95,7 +91,6 @@ pass (MusterHeldMaster *self, gint64 deadline_us, GCancellable *cancellable, GEr
   const gulong id = cancellable != NULL
                         ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
                         : 0;
-
   g_mutex_lock (&self->lock);
   self->n_waiting++;
   g_cond_broadcast (&self->changed);
@@ -113,7 +108,6 @@ held_run (MusterSession *base, const MusterStep *step, MusterTensor **fetched, G
           GCancellable *cancellable, GError **error)
 {
   MusterHeldSession *self = (MusterHeldSession *)base;
-
   if (!pass (self->master, step->deadline_us, cancellable, error) ||
       !muster_session_run (self->inner, step, fetched, metadata, cancellable, error))
     return FALSE;
@@ -141,7 +135,6 @@ static void
 held_session_finalize (GObject *object)
 {
   MusterHeldSession *self = (MusterHeldSession *)object;
-
   g_clear_object (&self->inner);
   g_clear_object (&self->master);
   G_OBJECT_CLASS (muster_held_session_parent_class)->finalize (object);
@@ -220,7 +213,6 @@ static void
 held_master_finalize (GObject *object)
 {
   MusterHeldMaster *self = MUSTER_HELD_MASTER (object);
-
   g_clear_object (&self->inner);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);

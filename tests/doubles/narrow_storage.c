@@ -19,7 +19,6 @@ muster_narrow_storage_used (MusterStorage *storage, const char *directory)
 {
   g_auto (GStrv) files = muster_storage_list (storage, directory, NULL);
   guint64 used = 0;
-
   for (char **file = files; file != NULL && *file != NULL; file++) {
     g_autofree char *path = g_build_filename (directory, *file, NULL);
     MusterStorageInfo info;
@@ -35,7 +34,6 @@ narrow_free_space (MusterStorage *storage, const char *directory, guint64 *bytes
 {
   const MusterNarrowStorage *self = MUSTER_NARROW_STORAGE (storage);
   const guint64 used = self->size > 0 ? muster_narrow_storage_used (storage, directory) : 0;
-
   *bytes = self->size > 0 ? self->size - MIN (self->size, used) : self->is_free;
   return TRUE;
 }

@@ -5,7 +5,6 @@ static gboolean
 notebook_copy (MusterSaveable *saveable, GPtrArray *tensors, GError **error)
 {
   MusterNotebook *self = MUSTER_NOTEBOOK (saveable);
-
   if (self->copying != NULL)
     self->copying (self->copying_data);
   if (self->fails_to_copy) {
@@ -23,7 +22,6 @@ notebook_restore (MusterSaveable *saveable, GHashTable *tensors, GError **error)
 {
   MusterNotebook *self = MUSTER_NOTEBOOK (saveable);
   MusterTensor *number = g_hash_table_lookup (tensors, "n");
-
   if (number == NULL || muster_tensor_dtype (number) != MUSTER_INT64) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "no number in it");
     return FALSE;
@@ -37,7 +35,6 @@ static gboolean
 notebook_retrieve (MusterSaveable *saveable, GError **error)
 {
   MusterNotebook *self = MUSTER_NOTEBOOK (saveable);
-
   if (self->fails_to_retrieve) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "nobody home");
     return FALSE;
@@ -93,7 +90,6 @@ MusterNotebook *
 muster_notebook_new (gint64 number)
 {
   MusterNotebook *self = g_object_new (MUSTER_TYPE_NOTEBOOK, NULL);
-
   self->number = number;
   return self;
 }
@@ -102,7 +98,6 @@ MusterNotebook *
 muster_far_notebook_new (gint64 number)
 {
   MusterNotebook *self = g_object_new (MUSTER_TYPE_FAR_NOTEBOOK, NULL);
-
   self->number = number;
   return self;
 }

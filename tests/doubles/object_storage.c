@@ -81,7 +81,6 @@ static void
 upload_unref (gpointer data)
 {
   Upload *self = data;
-
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
   g_free (self->path);
@@ -93,7 +92,6 @@ static Bucket *
 bucket_new (void)
 {
   Bucket *self = g_new0 (Bucket, 1);
-
   g_atomic_ref_count_init (&self->refs);
   g_mutex_init (&self->lock);
   self->objects = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, object_free);
@@ -129,7 +127,6 @@ static MusterObjectStorage *
 process_with (Bucket *bucket)
 {
   MusterObjectStorage *self = g_object_new (MUSTER_TYPE_OBJECT_STORAGE, NULL);
-
   self->process = g_new0 (Process, 1);
   g_atomic_ref_count_init (&self->process->refs);
   self->process->bucket = bucket;
@@ -159,7 +156,6 @@ static void
 put (Bucket *self, const char *path, GBytes *bytes)
 {
   Object *object = g_new (Object, 1);
-
   self->now_us += MUSTER_SECOND;
   *object = (Object){g_bytes_ref (bytes), ++self->last_version, self->now_us};
   g_hash_table_replace (self->objects, g_strdup (path), object);
@@ -173,7 +169,6 @@ object_storage_copy (MusterObjectStorage *self)
   Bucket *bucket = bucket_new ();
   GHashTableIter iter;
   gpointer path, object;
-
   g_hash_table_iter_init (&iter, from->objects);
   while (g_hash_table_iter_next (&iter, &path, &object)) {
     Object *copy = g_memdup2 (object, sizeof *copy);
@@ -324,7 +319,6 @@ stall (MusterObjectStorage *self, const char *path, GError **error)
 {
   Process *process = self->process;
   const gboolean is_soon = self->deadline_us <= g_get_monotonic_time () + 61 * MUSTER_SECOND;
-
   if (process->unbound == NULL &&
       (self->deadline_us > process->latest_us || (self->cancellable == NULL && !is_soon)))
     process->unbound = g_strdup_printf (
@@ -358,7 +352,6 @@ static gboolean
 begin_change (MusterObjectStorage *self, const char *path, gboolean *is_lost, GError **error)
 {
   Process *process = self->process;
-
   *is_lost = FALSE;
   if (!begin (self, path, error))
     return FALSE;
@@ -386,7 +379,6 @@ object_create (MusterStorage *storage, const char *path, GError **error)
   MusterObjectStorage *self = MUSTER_OBJECT_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = lock (self);
   gboolean is_lost;
-
   if (!begin_change (self, path, &is_lost, error))
     return NULL;
   Upload *upload = g_new (Upload, 1);
@@ -411,7 +403,6 @@ object_append (MusterStorage *storage, MusterStorageFile *file, const void *data
   MusterObjectStorage *self = MUSTER_OBJECT_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = lock (self);
   gboolean is_lost;
-
   if (!begin_change (self, file->upload->path, &is_lost, error))
     return FALSE;
   g_byte_array_append (file->upload->bytes, data, (guint)size);
@@ -455,7 +446,6 @@ object_close (MusterStorage *storage, MusterStorageFile *file, GError **error)
   g_autoptr (GMutexLocker) locker = lock (self);
   Bucket *bucket = self->process->bucket;
   gboolean is_lost;
-
   const gboolean is_closed = begin_change (self, file->upload->path, &is_lost, error) &&
                              complete (bucket, file->upload, error) &&
                              end_change (is_lost, file->upload->path, error);
@@ -470,7 +460,6 @@ object_abandon (MusterStorage *storage, MusterStorageFile *file)
 {
   MusterObjectStorage *self = MUSTER_OBJECT_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = lock (self);
-
   if (!self->process->has_stopped)
     g_ptr_array_remove (self->process->bucket->uploads, file->upload);
   file_free (file);
@@ -496,7 +485,6 @@ object_open (MusterStorage *storage, const char *path, guint64 *size, GError **e
   g_autoptr (GError) why = NULL;
   const Object *object;
   GBytes *bytes = find (self, path, &object, &why);
-
   if (bytes == NULL) {
     g_propagate_error (error, g_steal_pointer (&why));
     return NULL;
@@ -514,7 +502,6 @@ object_read_at (MusterStorage *storage, MusterStorageInput *input, guint64 offse
   MusterObjectStorage *self = MUSTER_OBJECT_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = lock (self);
   const guint64 length = g_bytes_get_size (input->bytes);
-
   if (!begin (self, "a file that is open", error))
     return -1;
   const gsize n = offset < length ? MIN (size, length - offset) : 0;
@@ -544,7 +531,6 @@ object_remove (MusterStorage *storage, const char *path, GError **error)
   MusterObjectStorage *self = MUSTER_OBJECT_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = lock (self);
   gboolean is_lost;
-
   if (!begin_change (self, path, &is_lost, error))
     return FALSE;
   g_hash_table_remove (self->process->bucket->objects, path);
@@ -594,7 +580,6 @@ object_stat (MusterStorage *storage, const char *path, MusterStorageInfo *info, 
   g_autoptr (GError) why = NULL;
   const Object *object;
   g_autoptr (GBytes) bytes = find (self, path, &object, &why);
-
   if (bytes != NULL)
     *info = (MusterStorageInfo){g_bytes_get_size (bytes), object->mtime_us};
   else
@@ -623,7 +608,6 @@ object_copy (MusterStorage *storage, const char *from, const char *to, GError **
   g_autoptr (GMutexLocker) locker = lock (self);
   Bucket *bucket = self->process->bucket;
   gboolean is_lost;
-
   if (!begin_change (self, to, &is_lost, error))
     return FALSE;
   const Object *object = g_hash_table_lookup (bucket->objects, from);
@@ -651,7 +635,6 @@ object_read_versioned (MusterStorage *storage, const char *path, char **version,
   g_autoptr (GError) why = NULL;
   const Object *object;
   GBytes *bytes = find (self, path, &object, &why);
-
   if (bytes != NULL)
     *version = version_of (object);
   else
@@ -684,7 +667,6 @@ object_replace (MusterStorage *storage, const char *path, const void *data, gsiz
 {
   MusterObjectStorage *self = MUSTER_OBJECT_STORAGE (storage);
   gboolean is_lost;
-
   come_between (self, path);
   g_autoptr (GMutexLocker) locker = lock (self);
   Bucket *bucket = self->process->bucket;
@@ -708,7 +690,6 @@ object_sweep (MusterStorage *storage, const char *directory, gint64 before_us, G
   g_autoptr (GMutexLocker) locker = lock (self);
   GPtrArray *uploads = self->process->bucket->uploads;
   gboolean is_lost;
-
   if (!begin_change (self, directory, &is_lost, error))
     return FALSE;
   for (guint i = uploads->len; i-- > 0;) {
@@ -726,7 +707,6 @@ object_bound (MusterStorage *storage, gint64 deadline_us, MusterClock *clock,
 {
   MusterObjectStorage *self = MUSTER_OBJECT_STORAGE (storage);
   MusterObjectStorage *bound = g_object_new (MUSTER_TYPE_OBJECT_STORAGE, NULL);
-
   g_atomic_ref_count_inc (&self->process->refs);
   bound->process = self->process;
   bound->deadline_us = deadline_us;
@@ -763,7 +743,6 @@ static void
 object_storage_finalize (GObject *object)
 {
   MusterObjectStorage *self = MUSTER_OBJECT_STORAGE (object);
-
   process_unref (self->process);
   g_clear_object (&self->clock);
   g_clear_object (&self->cancellable);

@@ -70,7 +70,6 @@ static void
 scatter (Build *self)
 {
   MusterGraphBuilder *builder = self->builder;
-
   node (self, self->how->resources ? "ResourceScatterAdd" : "ScatterAdd", "count",
         INPUTS ("seen", "rows", "ones"));
   muster_graph_builder_attr_type (builder, self->how->resources ? "dtype" : "T", MUSTER_INT64);
@@ -83,7 +82,6 @@ static MusterTensor *
 zeros (MusterDType dtype, int n_dims, const gint64 *dims)
 {
   MusterTensor *tensor = muster_tensor_new (dtype, n_dims, dims);
-
   memset (muster_tensor_data_mutable (tensor), 0, muster_tensor_n_bytes (tensor));
   return tensor;
 }
@@ -117,7 +115,6 @@ add_all (Build *self)
   g_autoptr (MusterTensor) one = muster_tensor_new_int64 (1);
   g_autoptr (MusterTensor) one_float = muster_tensor_new_float (1);
   gint64 *values = muster_tensor_data_mutable (ones);
-
   for (gint64 i = 0; i < batch; i++)
     values[i] = 1;
   muster_graph_builder_placeholder (self->builder, "rows", MUSTER_INT64, 1, &batch);
@@ -147,7 +144,6 @@ muster_seen_model_new (const MusterSeenModel *how)
   g_autoptr (GPtrArray) initialisers = g_ptr_array_new_with_free_func (g_free);
   Build build = {builder, how != NULL ? how : &plain, initialisers};
   g_autoptr (GError) error = NULL;
-
   add_all (&build);
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
   g_assert_no_error (error);
@@ -164,7 +160,6 @@ muster_seen_model_rows (void)
   const gint64 n = MUSTER_SEEN_ROWS;
   MusterTensor *rows = muster_tensor_new (MUSTER_INT64, 1, &n);
   gint64 *numbers = muster_tensor_data_mutable (rows);
-
   for (gint64 i = 0; i < n; i++)
     numbers[i] = i;
   return rows;
@@ -183,7 +178,6 @@ static void
 expect_batch (Expected *self, gint64 number)
 {
   MusterTensor *batch;
-
   muster_batches_seek (self->batches, number);
   muster_batches_next (self->batches, &batch);
   for (gint64 i = 0; i < MUSTER_SEEN_BATCH; i++)
@@ -198,7 +192,6 @@ expect_fixed (Expected *self, const MusterTensor *done)
 {
   const gint64 *counts = muster_tensor_data (done);
   const guint n_tasks = (guint)muster_tensor_n_elements (done);
-
   for (guint task = 0; task < n_tasks; task++)
     for (gint64 position = 0; position < counts[task]; position++)
       expect_batch (self, muster_position_batch (position, task, n_tasks));
@@ -208,7 +201,6 @@ static gboolean
 is_in_hand (const MusterTensor *taken, gint64 deal)
 {
   const gint64 *in_hand = muster_tensor_data (taken);
-
   for (gint64 i = 0; i < muster_tensor_n_elements (taken); i++)
     if (in_hand[i] == deal)
       return TRUE;
@@ -221,7 +213,6 @@ expect_dealt (Expected *self, const MusterTensor *origin, const MusterTensor *ta
 {
   const gint64 *done = muster_tensor_data (origin);
   const gint64 n_tasks = muster_tensor_n_elements (origin);
-
   for (gint64 batch = 0, deal = 0; deal < next; batch++)
     if (batch / n_tasks >= done[batch % n_tasks] && !is_in_hand (taken, deal++))
       expect_batch (self, batch);
@@ -231,7 +222,6 @@ static char *
 compare (const gint64 *seen, const gint64 *expected, float w, gint64 step, gint64 n)
 {
   g_autoptr (GString) text = g_string_new (NULL);
-
   if ((gint64)w != n || step != n)
     g_string_append_printf (
         text, " %" G_GINT64_FORMAT " batches are done, w is %g, the step %" G_GINT64_FORMAT, n,
@@ -250,7 +240,6 @@ read_one (MusterBundleReader *reader, const char *name)
 {
   g_autoptr (GError) error = NULL;
   MusterTensor *value = muster_bundle_reader_read (reader, name, &error);
-
   if (value == NULL)
     g_printerr ("%s: %s\n", name, error->message);
   return value;
@@ -301,7 +290,6 @@ muster_seen_model_check (const char *prefix, guint n_tasks, gint64 *n_done)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, &error);
-
   if (reader == NULL)
     return g_strdup (error->message);
   g_autoptr (MusterTensor) rows = muster_seen_model_rows ();

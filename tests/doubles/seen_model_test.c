@@ -28,7 +28,6 @@ trace_step (MusterMetaGraph *model, GError **error)
                            .options = options,
                            .deadline_us = test_deadline ()};
   GBytes *metadata = NULL;
-
   memset (muster_tensor_data_mutable (rows), 0, muster_tensor_n_bytes (rows));
   if (session != NULL && muster_session_run (session, &first, NULL, NULL, NULL, error))
     (void)muster_session_run (session, &step, NULL, &metadata, NULL, error);
@@ -42,7 +41,6 @@ count_products (GBytes *metadata)
   gsize size;
   const char *data = g_bytes_get_data (metadata, &size), *end = data + size;
   int n = 0;
-
   for (const char *at = data; (at = memmem (at, (gsize)(end - at), label, strlen (label))) != NULL;
        at++)
     n++;

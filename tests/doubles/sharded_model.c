@@ -28,7 +28,6 @@ static int
 shape_of (const MusterShardedModel *model, gsize i, gint64 dims[2])
 {
   static const int n_dims[N_VARIABLES] = {1, 2, 0, 2};
-
   dims[0] = n_dims[i] == 2 ? rows_of (model) : 2;
   dims[1] = 2;
   return n_dims[i];
@@ -40,7 +39,6 @@ filled (const MusterShardedModel *model, gsize i, guint8 value)
   gint64 dims[2];
   int n_dims = shape_of (model, i, dims);
   MusterTensor *tensor = muster_tensor_new (dtypes[i], n_dims, dims);
-
   memset (muster_tensor_data_mutable (tensor), value, muster_tensor_n_bytes (tensor));
   return tensor;
 }
@@ -49,7 +47,6 @@ static char *
 slice_of (const MusterShardedModel *model, gsize i)
 {
   const gint64 rows = rows_of (model);
-
   if (!g_str_equal (keys[i], "p"))
     return g_strdup ("");
   return g_strdup_printf ("%" G_GINT64_FORMAT " 2 %" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ":0,2",
@@ -60,7 +57,6 @@ static void
 add_int (MusterGraphBuilder *builder, const char *name, gint32 value)
 {
   g_autoptr (MusterTensor) tensor = muster_tensor_new_int32 (value);
-
   muster_graph_builder_constant (builder, name, tensor);
 }
 
@@ -68,7 +64,6 @@ static void
 add_text (MusterGraphBuilder *builder, const char *name, const char *value)
 {
   g_autoptr (MusterTensor) tensor = muster_tensor_new_string (value);
-
   muster_graph_builder_constant (builder, name, tensor);
 }
 
@@ -127,7 +122,6 @@ add_shard (const MusterShardedModel *model, MusterGraphBuilder *builder, int sha
   static const char *const names[] = {"save/ShardedFilename", "save/ShardedFilename_1"};
   static const char *const saves[] = {"save/SaveV2", "save/SaveV2_1"};
   static const char *const after[] = {"save/control_dependency", "save/control_dependency_1"};
-
   add_int (builder, numbers[shard], shard);
   muster_graph_builder_node (builder, "ShardedFilename", names[shard]);
   muster_graph_builder_input (builder, "save/StringJoin");
@@ -187,7 +181,6 @@ add_restore (const MusterShardedModel *model, MusterGraphBuilder *builder)
   static const char *const assigns[] = {"save/Assign", "save/Assign_1", "save/Assign_2",
                                         "save/Assign_3", NULL};
   const gsize n = model->is_whole ? N_VARIABLES : PER_SHARD;
-
   add_restore_v2 (model, builder, "save/RestoreV2", assigns, 0, n);
   if (!model->is_whole)
     add_restore_v2 (model, builder, "save/RestoreV2_1", assigns, n, n);
@@ -216,7 +209,6 @@ MusterMetaGraph *
 muster_sharded_model_new (const MusterShardedModel *model)
 {
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
-
   for (gsize i = 0; i < N_VARIABLES; i++)
     add_variable (model, builder, i);
   add_text (builder, "save/Const", "model");
@@ -264,7 +256,6 @@ muster_sharded_model_get (MusterSession *session, GError **error)
   const MusterStep step = {.fetches = reads, .n_fetches = N_VARIABLES};
   int bytes[N_VARIABLES];
   gboolean same = TRUE;
-
   if (!muster_session_run (session, &step, values, NULL, NULL, error))
     return -1;
   for (gsize i = 0; i < N_VARIABLES; i++) {

@@ -19,7 +19,6 @@ MusterClock *
 muster_shifted_clock_new (gint64 first_us)
 {
   MusterShiftedClock *self = g_object_new (MUSTER_TYPE_SHIFTED_CLOCK, NULL);
-
   self->shift_us = first_us - muster_clock_now_us (muster_system_clock ());
   return MUSTER_CLOCK (self);
 }

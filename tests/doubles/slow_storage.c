@@ -18,7 +18,6 @@ slow_append (MusterStorage *storage, MusterStorageFile *file, const void *data, 
              GError **error)
 {
   MusterSlowStorage *self = MUSTER_SLOW_STORAGE (storage);
-
   muster_fake_clock_pass (self->clock,
                           (gint64)(size * (guint64)MUSTER_SECOND / self->bytes_per_second));
   return muster_storage_append (muster_local_storage (), file, data, size, error);
@@ -52,7 +51,6 @@ MusterSlowStorage *
 muster_slow_storage_new (MusterFakeClock *clock, guint64 bytes_per_second)
 {
   MusterSlowStorage *self = g_object_new (MUSTER_TYPE_SLOW_STORAGE, NULL);
-
   self->clock = g_object_ref (clock);
   self->bytes_per_second = bytes_per_second;
   return self;

@@ -14,7 +14,6 @@ static MusterTensor *
 filled (const MusterSmallVariable *variable, int value)
 {
   MusterTensor *tensor = muster_tensor_new (variable->dtype, variable->n_dims, variable->dims);
-
   memset (muster_tensor_data_mutable (tensor), value, muster_tensor_n_bytes (tensor));
   return tensor;
 }
@@ -23,7 +22,6 @@ static void
 add_strings (MusterGraphBuilder *builder, const char *name, GPtrArray *strings)
 {
   g_autoptr (MusterTensor) tensor = muster_tensor_new_strv ((const char *const *)strings->pdata);
-
   muster_graph_builder_constant (builder, name, tensor);
 }
 
@@ -33,7 +31,6 @@ add_names (MusterGraphBuilder *builder, const MusterSmallVariable *variables, gs
 {
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
   g_autoptr (GPtrArray) slices = g_ptr_array_new ();
-
   for (gsize i = 0; i < n; i++) {
     g_ptr_array_add (names, (gpointer)variables[i].name);
     g_ptr_array_add (slices, (gpointer) "");
@@ -79,7 +76,6 @@ static void
 add_save (MusterGraphBuilder *builder, const MusterSmallVariable *variables, gsize n)
 {
   g_autoptr (MusterTensor) model = muster_tensor_new_string ("model");
-
   muster_graph_builder_constant (builder, "save/Const", model);
   add_names (builder, variables, n);
   begin_io (builder, "SaveV2", "save/SaveV2");
@@ -107,7 +103,6 @@ static void
 add_restore (MusterGraphBuilder *builder, const MusterSmallVariable *variables, gsize n)
 {
   g_autoptr (GPtrArray) assigns = g_ptr_array_new_with_free_func (g_free);
-
   begin_io (builder, "RestoreV2", "save/RestoreV2");
   add_dtypes (builder, variables, n);
   for (gsize i = 0; i < n; i++) {
@@ -125,7 +120,6 @@ muster_small_model_new (const MusterSmallVariable *variables, gsize n, int max_t
 {
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
   g_autoptr (GPtrArray) initialisers = g_ptr_array_new_with_free_func (g_free);
-
   for (gsize i = 0; i < n; i++) {
     g_autoptr (MusterTensor) initial = filled (&variables[i], 0);
     muster_graph_builder_variable (builder, variables[i].name, initial);
@@ -187,7 +181,6 @@ play_save (MusterFakeMaster *master, const MusterStep *step, MusterTensor **valu
            gpointer user_data G_GNUC_UNUSED, GError **error)
 {
   MusterTensor *fed = step->n_feeds == 1 ? step->feeds[0].tensor : NULL;
-
   if (!muster_fake_master_has_variable (master, "v")) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                  "Attempting to use uninitialized value v");
@@ -204,7 +197,6 @@ muster_small_model_names (const char *prefix)
 {
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, NULL);
   g_autoptr (GString) names = g_string_new (NULL);
-
   for (gsize i = 0; reader != NULL && i < muster_bundle_reader_n_entries (reader); i++)
     g_string_append_printf (names, "%s%s", i > 0 ? " " : "",
                             muster_bundle_reader_entry (reader, i)->name);

@@ -29,7 +29,6 @@ stalls_at (StalledStore *world, const StalledOperation *operation, guint n)
 {
   const guint before = object_storage_n_calls (world->process);
   g_autoptr (GError) error = NULL;
-
   object_storage_stall_at (world->process, n, world->deadline_us);
   const gboolean is_done = operation->call (world, &error);
   g_autofree char *unbound = object_storage_unbound (world->process);

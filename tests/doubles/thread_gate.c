@@ -6,7 +6,6 @@ muster_thread_gate_wait (MusterCoordinator *coordinator G_GNUC_UNUSED, gpointer 
                          GError **error G_GNUC_UNUSED)
 {
   MusterThreadGate *self = gate;
-
   g_mutex_lock (&self->lock);
   while (!self->is_open)
     g_cond_wait (&self->cond, &self->lock);

@@ -29,7 +29,6 @@ static MusterStorageInput *
 watched_open (MusterStorage *storage, const char *path, guint64 *size, GError **error)
 {
   MusterWatchedStorage *self = MUSTER_WATCHED_STORAGE (storage);
-
   watch (self, path);
   if (self->refused != NULL && g_str_has_suffix (path, self->refused)) {
     g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_IO, "'%s': Input/output error", path);

@@ -108,7 +108,6 @@ MUSTER_TEST (Control, gives_the_value_of_the_branch_that_the_predicate_names)
 {
   g_autoptr (MusterGraphBuilder) b = new_cond ();
   g_autoptr (MusterSession) session = open_session (NULL, b);
-
   for (int i = 0; i < 3; i++) {
     MUSTER_EXPECT_EQ (fetch_if (session, FALSE, -1, "m"), -5.0f);
     MUSTER_EXPECT_EQ (fetch_if (session, TRUE, -1, "m"), 6.0f);
@@ -226,7 +225,6 @@ MUSTER_TEST (Control, a_fed_value_is_alive)
                            .n_fetches = 2,
                            .deadline_us = test_deadline ()};
   MusterTensor *fetched[2] = {NULL, NULL};
-
   MUSTER_EXPECT_TRUE (muster_session_run (session, &step, fetched, NULL, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (float_of (fetched[0]), -7.0f);
@@ -396,7 +394,6 @@ fetch_with (MusterSession *session, int p, const char *fetch, const char *target
 MUSTER_TEST (Control, a_kernel_is_suspended_in_the_branch_that_is_taken)
 {
   g_autoptr (MusterSession) session = open_waiting ();
-
   for (int i = 0; i < 2; i++) {
     MUSTER_ASSERT_EQ (fetch_with (session, TRUE, "m2", "go"), 8.0f);
     MUSTER_ASSERT_EQ (fetch_with (session, FALSE, "m2", "go"), -5.0f);
@@ -407,7 +404,6 @@ MUSTER_TEST (Control, a_kernel_is_suspended_in_the_branch_that_is_taken)
 MUSTER_TEST (Control, a_conditional_runs_while_a_kernel_is_suspended)
 {
   g_autoptr (MusterSession) session = open_waiting ();
-
   /* "wait" goes on only when both conditionals are through. */
   for (int i = 0; i < 2; i++)
     MUSTER_ASSERT_EQ (fetch_with (session, FALSE, "sum", "go_after"), 3.0f);

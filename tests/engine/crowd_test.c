@@ -37,7 +37,6 @@ is_fair (const GError *error)
 {
   static const int codes[] = {MUSTER_ERROR_ABORTED, MUSTER_ERROR_CANCELLED,
                               MUSTER_ERROR_DEADLINE_EXCEEDED, MUSTER_ERROR_FAILED_PRECONDITION};
-
   for (gsize i = 0; i < G_N_ELEMENTS (codes); i++)
     if (g_error_matches (error, MUSTER_ERROR, codes[i]))
       return TRUE;
@@ -62,7 +61,6 @@ run_in (Crowd *crowd, MusterSession *session, guint round)
   const char *op = ops[round % G_N_ELEMENTS (ops)];
   g_autoptr (GError) error = NULL;
   const MusterStep step = {.targets = &op, .n_targets = 1, .deadline_us = soon ()};
-
   (void)muster_session_run (session, &step, NULL, NULL, NULL, &error);
   judge (crowd, op, error);
 }
@@ -140,7 +138,6 @@ replace (Crowd *crowd, guint place)
 {
   g_autoptr (MusterSession) fresh = open_all (crowd->master);
   g_autoptr (GError) error = NULL;
-
   g_mutex_lock (&crowd->lock);
   g_autoptr (MusterSession) old = g_steal_pointer (&crowd->places[place]);
   crowd->places[place] = g_steal_pointer (&fresh);
@@ -159,7 +156,6 @@ come_and_go (gpointer data)
 {
   const Member *self = data;
   Crowd *crowd = self->crowd;
-
   for (guint i = 0; i < N_CHANGES; i++) {
     const guint round = i * N_THREADS + self->number, place = i % N_PLACES;
     g_mutex_lock (&crowd->lock);

@@ -188,7 +188,6 @@ MUSTER_TEST (Executor, goes_on_when_a_suspended_kernel_is_resumed_from_another_t
 {
   g_autoptr (MusterSession) session = open_gated (NULL);
   Job job = {.session = session, .fetch = "sum", .deadline_us = test_deadline ()};
-
   GThread *thread = g_thread_new ("step", do_job, &job);
   wait_until_suspended ();
   open_gate (41);
@@ -204,7 +203,6 @@ MUSTER_TEST (Executor, runs_what_does_not_wait_for_a_suspended_kernel)
   g_autoptr (MusterSession) session = open_gated (NULL);
   Job job = {
       .session = session, .fetch = "sum", .target = "OpenGate", .deadline_us = test_deadline ()};
-
   do_job (&job);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
@@ -222,7 +220,6 @@ MUSTER_TEST (Executor, gives_the_error_of_a_resume_with_its_node)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSession) session = open_gated (NULL);
-
   g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "FailLate", &error);
 
   EXPECT_SAYS (error, MUSTER_ERROR_OUT_OF_RANGE,
@@ -234,7 +231,6 @@ MUSTER_TEST (Executor, stops_a_suspended_step_at_its_deadline)
   g_autoptr (MusterSession) session = open_gated (NULL);
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   Job job = {.session = session, .fetch = "sum", .deadline_us = now_us + 5 * MUSTER_MILLISECOND};
-
   do_job (&job);
 
   EXPECT_SAYS (job.error, MUSTER_ERROR_DEADLINE_EXCEEDED, "Deadline Exceeded");
@@ -250,7 +246,6 @@ MUSTER_TEST (Executor, takes_a_timeout_from_the_run_options)
   g_autoptr (GBytes) options = g_bytes_new_static (timeout_in_ms_5, sizeof timeout_in_ms_5);
   const char *target = "Gate";
   const MusterStep step = {.targets = &target, .n_targets = 1, .options = options};
-
   MUSTER_EXPECT_FALSE (muster_session_run (session, &step, NULL, NULL, NULL, &error));
 
   EXPECT_SAYS (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "Deadline Exceeded");
@@ -264,7 +259,6 @@ MUSTER_TEST (Executor, stops_a_suspended_step_whose_caller_cancels)
              .fetch = "sum",
              .cancellable = cancellable,
              .deadline_us = test_deadline ()};
-
   GThread *thread = g_thread_new ("step", do_job, &job);
   wait_until_suspended ();
   g_cancellable_cancel (cancellable);
@@ -293,7 +287,6 @@ MUSTER_TEST (Executor, a_close_stops_a_suspended_step)
 {
   g_autoptr (MusterSession) session = open_gated (NULL);
   Job job = {.session = session, .fetch = "sum", .deadline_us = test_deadline ()};
-
   GThread *thread = g_thread_new ("step", do_job, &job);
   wait_until_suspended ();
   MUSTER_EXPECT_TRUE (muster_session_close (session, MUSTER_WAIT_FOREVER, NULL, NULL));
@@ -313,7 +306,6 @@ MUSTER_TEST (Executor, a_close_waits_for_what_computes)
   g_autoptr (GCancellable) cancelled = g_cancellable_new ();
   g_autoptr (GError) given_up = NULL;
   Job job = {.session = session, .fetch = "Compute", .deadline_us = test_deadline ()};
-
   GThread *thread = g_thread_new ("step", do_job, &job);
   const gint64 end_us = test_deadline ();
   g_mutex_lock (&lock);
@@ -405,7 +397,6 @@ release (void)
 MUSTER_TEST (Executor, ends_a_step_that_has_changed_a_variable)
 {
   static const char *const writers[] = {"AssignAdd", "ScatterNdUpdate"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (writers); i++) {
     g_autoptr (MusterSession) session = open_writing (writers[i], "TestCompute");
     g_autoptr (GCancellable) cancellable = g_cancellable_new ();
@@ -429,7 +420,6 @@ MUSTER_TEST (Executor, writes_nothing_more_once_a_close_has_waited_for_long_enou
 {
   g_autoptr (MusterSession) session = open_writing ("AssignAdd", "TestCompute");
   Job job = {.session = session, .fetch = "late", .deadline_us = test_deadline ()};
-
   GThread *thread = g_thread_new ("step", do_job, &job);
   wait_until_computing ();
   muster_session_close_quietly (session);
@@ -444,7 +434,6 @@ MUSTER_TEST (Executor, gives_the_reason_for_a_stop_after_a_change_too)
 {
   g_autoptr (MusterSession) session = open_writing ("AssignAdd", "TestGate");
   Job job = {.session = session, .fetch = "late", .deadline_us = test_deadline ()};
-
   GThread *thread = g_thread_new ("step", do_job, &job);
   wait_until_suspended ();
   MUSTER_EXPECT_TRUE (muster_session_close (session, MUSTER_WAIT_FOREVER, NULL, NULL));
@@ -459,7 +448,6 @@ MUSTER_TEST (Executor, a_reset_stops_a_suspended_step)
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session = open_gated (master);
   Job job = {.session = session, .fetch = "sum", .deadline_us = test_deadline ()};
-
   GThread *thread = g_thread_new ("step", do_job, &job);
   wait_until_suspended ();
   MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, MUSTER_WAIT_FOREVER, NULL, NULL));
@@ -491,7 +479,6 @@ MUSTER_TEST (Executor, ends_a_step_whose_output_cannot_be_had)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSession) session = open_gated (NULL);
-
   g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "TooMuch", &error);
 
   EXPECT_SAYS (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "OOM when allocating tensor");
@@ -503,7 +490,6 @@ MUSTER_TEST (Executor, trusts_no_kernel_about_its_outputs)
   g_autoptr (GError) lied = NULL;
   g_autoptr (GError) forgot = NULL;
   g_autoptr (MusterSession) session = open_gated (NULL);
-
   g_autoptr (MusterTensor) wrong = run_one (session, NULL, NULL, "Lie", &lied);
   g_autoptr (MusterTensor) none = run_one (session, NULL, NULL, "Forget", &forgot);
 

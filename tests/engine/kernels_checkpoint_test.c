@@ -54,7 +54,6 @@ add_save (MusterGraphBuilder *b, const char *node, const char *prefix, const cha
   static const MusterDType dtypes[] = {MUSTER_FLOAT, MUSTER_STRING};
   static const char *const words[] = {"a", "", "long enough", NULL};
   g_autoptr (MusterTensor) number = muster_tensor_new_float (2.5f);
-
   text (b, prefix_node, prefix);
   texts (b, "names", names);
   texts (b, "slices", slices);
@@ -221,7 +220,6 @@ MUSTER_TEST (checkpoint_kernels, go_through_the_storage_of_their_master)
 {
   g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (0);
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (save_merge_restore (MUSTER_STORAGE (storage), "all", &error));
 
   MUSTER_ASSERT_NO_ERROR (error);

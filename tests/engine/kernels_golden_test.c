@@ -18,7 +18,6 @@ static double
 value_at (const MusterTensor *tensor, gint64 i)
 {
   const void *data = muster_tensor_data (tensor);
-
   switch (part_of (muster_tensor_dtype (tensor))) {
   case MUSTER_FLOAT:
     return ((const float *)data)[i];
@@ -54,7 +53,6 @@ same (const MusterTensor *a, const MusterTensor *b)
   MusterDType part = part_of (muster_tensor_dtype (a));
   int n = muster_tensor_n_dims (a);
   gint64 parts = muster_tensor_n_elements (a) * (part == muster_tensor_dtype (a) ? 1 : 2);
-
   if (muster_tensor_equal (a, b))
     return TRUE;
   if (muster_tensor_dtype (a) != muster_tensor_dtype (b) || n != muster_tensor_n_dims (b) ||

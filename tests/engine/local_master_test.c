@@ -55,7 +55,6 @@ MUSTER_TEST (LocalMaster, traces_a_step_where_it_is_asked_to)
   static const guint8 options[][4] = {{8, 3, 16, 100}, {8, 1, 16, 100}, {8, 0, 16, 100}};
   g_autoptr (MusterSession) session = open_model (NULL);
   const char *target = "r/Assign";
-
   for (gsize i = 0; i < G_N_ELEMENTS (options); i++) {
     g_autoptr (GBytes) asked = g_bytes_new_static (options[i], sizeof options[i]);
     g_autoptr (GBytes) metadata = NULL;
@@ -77,7 +76,6 @@ MUSTER_TEST (LocalMaster, refuses_a_step_whose_options_are_malformed)
   static const guint8 options[][4] = {{16, 100, 16}, {18, 1, 0}, {8, 3, 0xff, 0xff}};
   g_autoptr (MusterSession) session = open_model (NULL);
   const char *target = "r/Assign";
-
   for (gsize i = 0; i < G_N_ELEMENTS (options); i++) {
     g_autoptr (GError) error = NULL;
     g_autoptr (GBytes) asked = g_bytes_new_static (options[i], i == 2 ? 4 : 3);
@@ -150,7 +148,6 @@ MUSTER_TEST (LocalMaster, parses_equal_graphs_once)
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) first = open_model (master);
   g_autoptr (MusterSession) second = open_model (master);
-
   MUSTER_EXPECT_PTR_EQ (muster_session_graph (first), muster_session_graph (second));
   MUSTER_EXPECT_TRUE (!g_str_equal (muster_session_handle (first), muster_session_handle (second)));
 }
@@ -233,7 +230,6 @@ is_there (MusterSession *session, const char *scope)
 MUSTER_TEST (LocalMaster, drops_a_sessions_own_containers_with_it)
 {
   static const char *const containers[] = {MUSTER_SESSION_CONTAINER "a", "another", ""};
-
   for (gsize i = 0; i < G_N_ELEMENTS (containers); i++) {
     g_autoptr (MusterMaster) master = muster_local_master_new ();
     g_autoptr (GError) error = NULL;
@@ -262,7 +258,6 @@ MUSTER_TEST (LocalMaster, knows_a_closed_session_no_more)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSession) session = open_model (NULL);
-
   MUSTER_EXPECT_TRUE (muster_session_close (session, MUSTER_WAIT_FOREVER, NULL, NULL));
   MUSTER_EXPECT_TRUE (muster_session_close (session, MUSTER_WAIT_FOREVER, NULL, NULL));
   g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "one", &error);
@@ -305,7 +300,6 @@ MUSTER_TEST (LocalMaster, reports_once_for_each_step_that_initialises)
   const MusterStep init = {.targets = both, .n_targets = 2};
   gint told = 0;
   const gulong id = muster_master_on_readiness_changed (master, count, &told);
-
   MUSTER_EXPECT_TRUE (muster_session_run (session, &init, NULL, NULL, NULL, NULL));
   MUSTER_EXPECT_EQ (told, 1);
   MUSTER_EXPECT_TRUE (muster_session_run (session, &init, NULL, NULL, NULL, NULL));

@@ -21,7 +21,6 @@ MUSTER_TEST (Plan, computes_a_fetch_from_a_feed)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSession) session = open_sum ();
   g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
-
   g_autoptr (MusterTensor) full = run_one (session, "x:0", one, "minus:0", &error);
   g_autoptr (MusterTensor) bare = run_one (session, "x", one, "minus", &error);
 
@@ -35,7 +34,6 @@ MUSTER_TEST (Plan, cuts_the_graph_at_a_tensor_fed_in_its_middle)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSession) session = open_sum ();
   g_autoptr (MusterTensor) seven = muster_tensor_new_float (7);
-
   g_autoptr (MusterTensor) got = run_one (session, "sum:0", seven, "minus:0", &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
@@ -47,7 +45,6 @@ MUSTER_TEST (Plan, leaves_what_was_fed_unchanged)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSession) session = open_sum ();
   g_autoptr (MusterTensor) seven = muster_tensor_new_float (7);
-
   g_autoptr (MusterTensor) got = run_one (session, "sum:0", seven, "minus:0", &error);
   g_autoptr (MusterTensor) again = run_one (session, "sum:0", seven, "minus:0", &error);
 
@@ -64,7 +61,6 @@ MUSTER_TEST (Plan, gives_each_of_two_equal_fetches)
   const char *const fetches[] = {"sum", "minus", "sum:0"};
   MusterTensor *got[3];
   const MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = fetches, .n_fetches = 3};
-
   MUSTER_ASSERT_TRUE (muster_session_run (session, &step, got, NULL, NULL, &error));
 
   MUSTER_EXPECT_EQ (float_of (got[0]), 3.0f);
@@ -159,7 +155,6 @@ MUSTER_TEST (Plan, says_which_target_is_missing_and_that_something_must_run)
   g_autoptr (GError) nothing = NULL;
   g_autoptr (MusterSession) session = open_sum ();
   const MusterStep empty = {0};
-
   MUSTER_EXPECT_FALSE (
       muster_session_run_op (session, "nope", MUSTER_WAIT_FOREVER, NULL, &missing));
   MUSTER_EXPECT_FALSE (muster_session_run (session, &empty, NULL, NULL, NULL, &nothing));

@@ -114,7 +114,6 @@ run_all (int n_threads, Results *results)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterGraphBuilder) builder = make_graph ();
   g_autoptr (MusterSession) session = open_session (NULL, builder);
-
   muster_parallel_limit (n_threads);
   MUSTER_EXPECT_TRUE (muster_session_run (session, &first, NULL, NULL, NULL, &error));
   MUSTER_EXPECT_TRUE (muster_session_run (session, &step, results->values, NULL, NULL, &error));

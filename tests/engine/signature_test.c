@@ -78,7 +78,6 @@ negates_with (const char *attribute, GError **error)
 MUSTER_TEST (Signature, refuses_an_attribute_that_the_op_does_not_have)
 {
   g_autoptr (GError) error = NULL, none = NULL;
-
   MUSTER_EXPECT_FALSE (negates_with ("keep_dims", &error));
   EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT,
                "NodeDef mentions attr 'keep_dims' not in Op<name=Neg>; NodeDef: {{node minus}}");

@@ -82,14 +82,12 @@ open_chain (void)
 MUSTER_TEST (Unread, is_not_computed_for_a_control_edge)
 {
   g_autoptr (MusterSession) session = open_chain ();
-
   MUSTER_EXPECT_EQ (runs_of (session, "done"), 0);
 }
 
 MUSTER_TEST (Unread, is_computed_where_the_step_names_it)
 {
   g_autoptr (MusterSession) session = open_chain ();
-
   MUSTER_EXPECT_EQ (runs_of (session, "b"), 2);
   MUSTER_EXPECT_EQ (runs_of (session, "a"), 1);
   MUSTER_EXPECT_EQ (fetch_float (session, "b"), 3.0f);
@@ -105,7 +103,6 @@ MUSTER_TEST (Unread, is_computed_as_far_as_another_node_reads_it)
                            .targets = &target,
                            .n_targets = 1,
                            .deadline_us = test_deadline ()};
-
   for (int i = 0; i < 2; i++) {
     g_autoptr (MusterTensor) got = NULL;
     n_runs = 0;
@@ -119,7 +116,6 @@ MUSTER_TEST (Unread, is_computed_as_far_as_another_node_reads_it)
 MUSTER_TEST (Unread, is_computed_where_that_has_an_effect)
 {
   g_autoptr (MusterSession) session = open_chain ();
-
   MUSTER_EXPECT_EQ (runs_of (session, "effected"), 2); /* a, and the effect; not b */
 }
 
@@ -180,7 +176,6 @@ MUSTER_TEST (Unread, is_not_in_a_trace)
   static const char *const targets[] = {"done", "b"};
   g_autoptr (MusterSession) session = open_chain ();
   g_autoptr (GBytes) options = g_bytes_new_static (full_trace, sizeof full_trace);
-
   for (int i = 0; i < 2; i++) {
     g_autoptr (GError) error = NULL;
     g_autoptr (GBytes) metadata = NULL;

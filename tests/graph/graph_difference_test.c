@@ -209,7 +209,6 @@ MUSTER_TEST (GraphDifference, compares_functions)
   g_autoptr (GBytes) none = g_bytes_new_static ("\x22\x00", 2); /* versions */
   g_autoptr (MusterGraph) rest = muster_graph_new (none);
   g_autoptr (MusterGraph) same = muster_graph_extended (of_float, rest);
-
   EXPECT_DIFFERENCE (of_float, of_int, "node 'z' (Op): attr f differs");
   EXPECT_SAME (of_float, same);
 }
@@ -299,7 +298,6 @@ MUSTER_TEST (GraphDifference, says_when_a_graph_cannot_be_read)
   g_autoptr (GBytes) bytes = g_bytes_new_static ("\x0a\xff", 2);
   g_autoptr (MusterGraph) broken = muster_graph_new (bytes);
   g_autoptr (MusterGraph) plain = graph_with (NULL);
-
   EXPECT_DIFFERENCE (broken, plain, "this graph can't be read");
   EXPECT_DIFFERENCE (plain, broken, "the chief's graph can't be read");
   EXPECT_SAME (broken, broken);

@@ -214,7 +214,6 @@ MUSTER_TEST (graph, is_not_parsed_again_when_it_is_extended)
   g_autoptr (MusterGraph) extra = follower ("again", "sum");
   g_autoptr (MusterGraph) both = muster_graph_extended (graph, extra);
   int output;
-
   MUSTER_EXPECT_TRUE (muster_graph_node (both, 2) == muster_graph_node (graph, 2));
   MUSTER_EXPECT_EQ (muster_graph_find (both, "sum", 3), 2);
   MUSTER_EXPECT_EQ (muster_graph_find (both, "again", 5), 4);

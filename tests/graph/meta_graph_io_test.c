@@ -50,7 +50,6 @@ MUSTER_TEST (MetaGraphIo, moves_variables_collections_and_the_saver_below_a_scop
   const MusterImport how = {.import_scope = "there/"};
   g_autoptr (MusterMetaGraph) plain = load (fixtures[0]);
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterMetaGraph) there = muster_meta_graph_import (plain, &how, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
@@ -76,7 +75,6 @@ MUSTER_TEST (MetaGraphIo, gives_the_same_graph_back_that_went_below_a_scope)
 {
   const MusterImport in = {.import_scope = "a/b"};
   const MusterExport out = {.export_scope = "a/b"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (fixtures); i++) {
     g_autoptr (MusterMetaGraph) plain = load (fixtures[i]);
     g_autoptr (MusterMetaGraph) there = muster_meta_graph_import (plain, &in, NULL);
@@ -111,7 +109,6 @@ MUSTER_TEST (MetaGraphIo, clears_devices)
 {
   const MusterExport how = {.clear_devices = TRUE};
   g_autoptr (MusterMetaGraph) plain = load (fixtures[0]);
-
   g_autoptr (MusterMetaGraph) cleared = muster_meta_graph_export (plain, &how, NULL);
 
   MusterGraph *graph = muster_meta_graph_graph (cleared);
@@ -125,7 +122,6 @@ MUSTER_TEST (MetaGraphIo, says_of_which_value_from_outside_it_does_not_know_the_
   const MusterExport how = {.export_scope = "in"};
   g_autoptr (MusterMetaGraph) model = small ();
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterMetaGraph) exported = muster_meta_graph_export (model, &how, &error);
 
   MUSTER_EXPECT_NULL (exported);
@@ -137,7 +133,6 @@ MUSTER_TEST (MetaGraphIo, refuses_a_scope_that_is_no_name)
 {
   const char *const scopes[] = {"a b", "_a", "/a", "a:0"};
   g_autoptr (MusterMetaGraph) model = small ();
-
   for (gsize i = 0; i < G_N_ELEMENTS (scopes); i++) {
     const MusterImport how = {.import_scope = scopes[i]};
     g_autoptr (GError) error = NULL;
@@ -362,7 +357,6 @@ MUSTER_TEST (MetaGraphIo, refuses_text_that_is_wrong)
       "saver_def: 5",
       "graph_def { node { name: 'a' op: 'b' input: 'nowhere' } }",
   };
-
   for (gsize i = 0; i < G_N_ELEMENTS (texts); i++) {
     g_autoptr (GError) error = NULL;
     g_autoptr (MusterMetaGraph) read = parse (texts[i], &error);

@@ -163,7 +163,6 @@ MUSTER_TEST (npy, writes_what_it_reads)
 {
   static const gint64 dims[] = {2, 3, 1};
   static const gint16 values[] = {1, 2, 3, 4, 5, 6};
-
   for (int n_dims = 0; n_dims <= 3; n_dims++) {
     g_autoptr (GError) error = NULL;
     g_autoptr (GBytes) header = muster_npy_header (MUSTER_INT16, n_dims, dims, &error);
@@ -188,7 +187,6 @@ MUSTER_TEST (npy, writes_what_it_reads)
 MUSTER_TEST (npy, writes_no_type_that_numpy_lacks)
 {
   static const MusterDType types[] = {MUSTER_STRING, MUSTER_BFLOAT16, MUSTER_INVALID};
-
   for (gsize i = 0; i < G_N_ELEMENTS (types); i++) {
     g_autoptr (GError) error = NULL;
     g_autoptr (GBytes) header = muster_npy_header (types[i], 0, NULL, &error);

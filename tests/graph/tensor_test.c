@@ -56,7 +56,6 @@ MUSTER_TEST (tensor, reports_its_shape_with_its_length)
   g_autoptr (MusterTensor) matrix = muster_tensor_new (MUSTER_FLOAT, 2, DIMS (3, 4));
   g_autoptr (MusterTensor) scalar = muster_tensor_new_float (1);
   int n_dims = -1;
-
   g_autofree gint64 *shape = muster_tensor_shape (matrix, &n_dims);
   MUSTER_ASSERT_EQ (n_dims, 2);
   MUSTER_EXPECT_MEMEQ (shape, sizeof (gint64) * 2, DIMS (3, 4), sizeof (gint64) * 2);

@@ -61,7 +61,6 @@ int
 main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
-
   if (argc == 3 && work (argv[1], argv[2], &error))
     return 0;
 

@@ -22,7 +22,6 @@ static void
 served_set_up (Served *self)
 {
   g_autoptr (GError) error = NULL;
-
   self->engine = muster_local_master_new ();
   self->server = muster_server_new (self->engine, NULL);
   self->port = muster_server_listen (self->server, "127.0.0.1:0", &error);
@@ -43,7 +42,6 @@ static MusterMaster *
 master_at (Served *self, const char *format)
 {
   g_autoptr (GError) error = NULL;
-
   if (format == NULL)
     return g_object_ref (self->engine);
   g_autofree char *port = g_strdup_printf ("%d", self->port);

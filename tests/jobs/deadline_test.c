@@ -67,7 +67,6 @@ make_cluster (World *self)
 {
   g_autoptr (MusterMetaGraph) model = job_model_new ();
   MusterCluster *cluster = muster_cluster_new (NULL);
-
   g_assert_true (muster_cluster_add (cluster, "a", MUSTER_MASTER (self->master), model, NULL));
   return cluster;
 }
@@ -76,7 +75,6 @@ static void
 set_up_job (World *self)
 {
   g_autoptr (GError) error = NULL;
-
   self->cluster = make_cluster (self);
   self->job = muster_job_new (NULL);
   job_add (muster_job_init_group (self->job), job_ops_task ("init", "a", 0, "init", NULL));
@@ -96,7 +94,6 @@ static void
 set_up (World *self)
 {
   g_autoptr (MusterMaster) engine = muster_local_master_new ();
-
   *self = (World){.master = muster_held_master_new (engine),
                   .directory = g_strdup (muster_test_tmpdir ())};
   set_up_session (self);
@@ -139,7 +136,6 @@ static gboolean
 fit (World *self, gboolean restores, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterFitCallback callback = muster_backup_callback (self->backup);
-
   if (!restores)
     callback.train_begin = NULL;
   callback.train_failed = NULL;
@@ -326,7 +322,6 @@ static gpointer
 cancel_what_waits (gpointer data)
 {
   Cancel *self = data;
-
   self->has_waited = muster_held_master_wait_for_call (self->world->master);
   g_cancellable_cancel (self->cancellable);
   return NULL;

@@ -44,7 +44,6 @@ look (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
       GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error)
 {
   Story *self = data;
-
   if (self->seen != NULL)
     return TRUE;
   if (!self->was_open)
@@ -91,7 +90,6 @@ saved_total (Story *self, gint64 epoch)
   static const char *const names[] = {"total", NULL};
   g_autoptr (GError) error = NULL;
   gboolean found = FALSE;
-
   MUSTER_EXPECT_TRUE (muster_job_runner_load_partial (self->runner, self->f.cluster, names, epoch,
                                                       NULL, &found, NULL, MUSTER_WAIT_FOREVER, NULL,
                                                       &error));

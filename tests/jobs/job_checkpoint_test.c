@@ -240,7 +240,6 @@ MUSTER_TEST (JobCheckpoint, saves_and_loads_only_once_its_init_has_run)
 {
   g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new ("/d", NULL);
   g_autoptr (GError) never = NULL, never_load = NULL, built = NULL, built_load = NULL;
-
   MUSTER_EXPECT_NULL (muster_job_checkpoint_save_group (checkpoint, 0, &never));
   MUSTER_EXPECT_NULL (muster_job_checkpoint_load_group (checkpoint, 0, NULL, &never_load));
   MUSTER_EXPECT_STREQ (SAID (never), "init must be called first.");
@@ -647,7 +646,6 @@ MUSTER_TEST (JobCheckpoint, needs_no_metadata)
   g_autoptr (GError) error = NULL;
   gboolean accessible = FALSE, finished = TRUE;
   gint64 epoch = 9;
-
   MUSTER_EXPECT_TRUE (muster_job_checkpoint_report (checkpoint, "checkpoint_save",
                                                     MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_TRUE (muster_job_checkpoint_write_metadata (checkpoint, 1, FALSE,

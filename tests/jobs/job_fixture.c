@@ -12,7 +12,6 @@ static void
 add_variable (MusterGraphBuilder *builder, const char *name, gint64 initial)
 {
   g_autoptr (MusterTensor) value = muster_tensor_new_int64 (initial);
-
   muster_graph_builder_variable (builder, name, value);
 }
 
@@ -36,7 +35,6 @@ job_model_new (void)
   const char *inits[] = {"total/Assign", "position/Assign", "copied/Assign", "counter/Assign",
                          NULL};
   const char *reads[] = {"add", "advance", NULL};
-
   add_variable (builder, "total", 100);
   add_variable (builder, "position", 0);
   add_variable (builder, "copied", 0);
@@ -72,7 +70,6 @@ job_ops_task (const char *name, const char *node, guint64 repeat, ...)
   MusterJobTask *task = muster_job_task_new (name, node, 1);
   const char *op;
   va_list ops;
-
   va_start (ops, repeat);
   while ((op = va_arg (ops, const char *)) != NULL)
     g_ptr_array_add (targets, (gpointer)op);
@@ -87,7 +84,6 @@ void
 job_add (MusterJobGroup *group, MusterJobTask *task)
 {
   g_autoptr (GError) error = NULL;
-
   (void)muster_job_group_add (group, task, &error);
   g_assert_no_error (error);
   g_object_unref (task);
@@ -109,7 +105,6 @@ gboolean
 job_note (JobFixture *self, const char *word, GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   g_auto (GStrv) failing = g_strsplit (self->fails_at != NULL ? self->fails_at : "", "|", -1);
   if (g_strv_contains ((const char *const *)failing, word)) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "%s was to fail", word);
@@ -130,7 +125,6 @@ MusterJobStep
 job_note_step (JobFixture *self, const char *word)
 {
   Note *data = g_new (Note, 1);
-
   *data = (Note){self, g_strdup (word)};
   return (MusterJobStep){.func = note, .user_data = data, .destroy = note_free};
 }
@@ -140,7 +134,6 @@ job_note_task (JobFixture *self, const char *node, const char *word)
 {
   MusterJobTask *task = muster_job_task_new (word, node, 1);
   MusterJobStep step = job_note_step (self, word);
-
   g_assert_true (muster_job_task_set_step (task, &step, NULL));
   return task;
 }
@@ -163,7 +156,6 @@ static gboolean
 note_words (MusterJobFake *self, GError **error, const char *format, ...)
 {
   va_list arguments;
-
   va_start (arguments, format);
   g_autofree char *words = g_strdup_vprintf (format, arguments);
   va_end (arguments);
@@ -221,7 +213,6 @@ fake_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *epoch, 
                  gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterJobFake *self = MUSTER_JOB_FAKE (metadata);
-
   *epoch = self->says.last_epoch != MUSTER_NO_EPOCH ? self->says.last_epoch : user_epoch;
   *finished = self->says.finished;
   return may_answer (self, "resume", deadline_us, cancellable, error) &&
@@ -233,7 +224,6 @@ fake_accessible (MusterJobMetadata *metadata, gint64 epoch, gboolean *accessible
                  gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterJobFake *self = MUSTER_JOB_FAKE (metadata);
-
   *accessible = !self->says.inaccessible;
   return may_answer (self, "accessible", deadline_us, cancellable, error) &&
          note_asked (self, error, "accessible", epoch);
@@ -244,7 +234,6 @@ fake_report (MusterJobMetadata *metadata, const char *action, GPtrArray *stats, 
              GCancellable *cancellable, GError **error)
 {
   MusterJobFake *self = MUSTER_JOB_FAKE (metadata);
-
   g_clear_pointer (&self->says.stats, g_ptr_array_unref);
   self->says.stats = g_ptr_array_ref (stats);
   return may_answer (self, "report", deadline_us, cancellable, error) &&
@@ -268,7 +257,6 @@ static void
 job_fake_finalize (GObject *object)
 {
   MusterJobFake *self = MUSTER_JOB_FAKE (object);
-
   g_free (self->says.params);
   g_clear_pointer (&self->says.stats, g_ptr_array_unref);
   G_OBJECT_CLASS (muster_job_fake_parent_class)->finalize (object);
@@ -303,7 +291,6 @@ make_job (JobFixture *self, const char *const *nodes)
 {
   g_autoptr (MusterMetaGraph) model = job_model_new ();
   g_autoptr (GError) error = NULL;
-
   self->cluster = muster_cluster_new (NULL);
   self->job = muster_job_new (NULL);
   for (guint i = 0; nodes[i]; i++) {
@@ -330,7 +317,6 @@ void
 job_set_up_on (JobFixture *self, const char *const *nodes, MusterStorage *storage)
 {
   const MusterLocalMasterOptions options = {.storage = storage};
-
   *self = (JobFixture){0};
   g_mutex_init (&self->lock);
   self->directory = g_strdup (muster_test_tmpdir ());

@@ -24,7 +24,6 @@ func_task (const char *name, const char *node, MusterJobFunc func, gpointer user
 {
   MusterJobTask *task = muster_job_task_new (name, node, 1);
   MusterJobStep step = {.func = func, .user_data = user_data};
-
   g_assert_true (muster_job_task_set_step (task, &step, NULL));
   return task;
 }
@@ -35,7 +34,6 @@ func_task (const char *name, const char *node, MusterJobFunc func, gpointer user
 MUSTER_TEST (JobTask, is_on_the_local_node_unless_asked)
 {
   g_autoptr (MusterJobTask) task = muster_job_task_new (NULL, NULL, 0);
-
   MUSTER_EXPECT_STREQ (muster_job_task_node (task), "local");
 }
 
@@ -46,7 +44,6 @@ MUSTER_TEST (JobTask, has_a_name_of_its_own_in_its_group)
   g_autoptr (MusterJobGroup) group = muster_job_group_new ();
   MusterJobTask *with_step = muster_job_task_new (NULL, "d", 1);
   const MusterJobStep step = {.name = "step"};
-
   MUSTER_EXPECT_TRUE (muster_job_task_set_step (with_step, &step, NULL));
   for (int i = 0; i < 3; i++)
     job_add (group, muster_job_task_new ("n", "d", 1));
@@ -76,7 +73,6 @@ meet (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
   Meeting *self = data;
   const gint64 until_us = g_get_monotonic_time () + 20 * MUSTER_SECOND;
   gboolean in_time = TRUE;
-
   g_mutex_lock (&self->lock);
   self->here++;
   g_cond_broadcast (&self->cond);
@@ -207,7 +203,6 @@ MUSTER_TEST (JobGroup, cannot_change_once_it_was_used)
   const char *tensors[] = {"x:0", NULL};
   const MusterJobStep step = {0};
   GError *errors[6] = {NULL};
-
   MUSTER_EXPECT_TRUE (muster_job_group_add (group, task, NULL));
   (void)muster_job_group_tasks (group);
 
@@ -233,7 +228,6 @@ MUSTER_TEST (JobTask, has_one_step)
   g_autoptr (MusterJobTask) task = muster_job_task_new ("n", "d", 1);
   g_autoptr (GError) error = NULL;
   const MusterJobStep step = {0};
-
   MUSTER_EXPECT_TRUE (muster_job_task_set_step (task, &step, &error));
   MUSTER_EXPECT_FALSE (muster_job_task_set_step (task, &step, &error));
 
@@ -275,7 +269,6 @@ MUSTER_TEST (JobOutput, has_no_value_before_a_run)
   g_autoptr (GError) get = NULL, fetch = NULL, set = NULL;
   g_autoptr (MusterTensor) one = muster_tensor_new_int64 (1);
   MusterJobOutput *output = muster_job_task_add_output (task, tensors, NULL);
-
   MUSTER_EXPECT_NULL (muster_job_output_get (output, &get));
   MUSTER_EXPECT_FALSE (muster_job_output_fetch (output, MUSTER_WAIT_FOREVER, NULL, &fetch));
   MUSTER_EXPECT_FALSE (muster_job_output_set (output, &one, 1, &set));
@@ -372,7 +365,6 @@ let_time_pass (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_
                GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
   Reports *self = data;
-
   for (int i = 0; i < 3; i++) {
     muster_fake_clock_wait_for_waiters (self->clock, 1);
     MUSTER_EXPECT_EQ (g_atomic_int_get (&self->n), i);
@@ -393,7 +385,6 @@ MUSTER_TEST (JobGroup, reports_while_a_node_works_and_once_more)
   g_autoptr (GError) error = NULL;
   Reports reports = {.clock = clock};
   MusterJobStep report = {.func = count_report, .user_data = &reports};
-
   MUSTER_EXPECT_TRUE (muster_cluster_add (cluster, "a", master, model, &error));
   MUSTER_EXPECT_TRUE (muster_cluster_open (cluster, 10 * MUSTER_SECOND, NULL, &error));
   MUSTER_EXPECT_TRUE (muster_job_group_add_report (group, "a", &report, 0, &error));
@@ -506,7 +497,6 @@ MUSTER_TEST (Cluster, has_nodes_whose_names_are_good_for_files)
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterMetaGraph) model = job_model_new ();
   g_autoptr (GError) twice = NULL;
-
   for (gsize i = 0; i < G_N_ELEMENTS (bad); i++) {
     g_autoptr (GError) error = NULL;
     MUSTER_EXPECT_FALSE (muster_cluster_add (cluster, bad[i], master, model, &error));

@@ -31,7 +31,6 @@ job_noter_build (MusterJobUploadBuilder *builder, gint64 epoch, MusterJobCheckpo
 {
   MusterJobNoter *self = MUSTER_JOB_NOTER (builder);
   MusterJobGroup *group = muster_job_group_new ();
-
   self->epoch = epoch;
   self->checkpoint = checkpoint;
   self->n_built++;

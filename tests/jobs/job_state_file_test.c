@@ -14,7 +14,6 @@ state_file_new (void)
   MusterJobMetadata *self = MUSTER_JOB_METADATA (muster_job_state_file_new ());
   const MusterJobParams params = {
       .directory = muster_test_tmpdir (), .storage = muster_local_storage (), .nodes = two_nodes};
-
   g_assert_true (muster_job_metadata_set_params (self, &params, NULL));
   return self;
 }
@@ -42,7 +41,6 @@ MUSTER_TEST (JobStateFile, resumes_at_the_last_epoch_that_was_written)
   g_autoptr (MusterJobMetadata) first = state_file_new (), second = state_file_new ();
   g_autoptr (GError) error = NULL;
   gboolean finished = TRUE;
-
   MUSTER_EXPECT_EQ (last (first, MUSTER_NO_EPOCH, &finished, &error), MUSTER_NO_EPOCH);
   MUSTER_EXPECT_FALSE (finished);
   MUSTER_EXPECT_TRUE (
@@ -76,7 +74,6 @@ MUSTER_TEST (JobStateFile, else_searches_for_the_newest_epoch_that_all_nodes_hav
                                       "a.99999999999999999999999999.index",
                                       "b.99999999999999999999999999.index"};
   gboolean finished = TRUE;
-
   for (gsize i = 0; i < G_N_ELEMENTS (files); i++)
     write_file (files[i], "");
   MUSTER_EXPECT_EQ (last (self, MUSTER_NO_EPOCH, &finished, &error), 10);
@@ -96,7 +93,6 @@ MUSTER_TEST (JobStateFile, does_not_begin_anew_for_a_file_that_cannot_be_read)
                                     "[job]\nversion=1\nep\xffoch=4\n",
                                     "[job]\nversion=1\nepoch=4\nnodes=a;c;\n"};
   g_autoptr (MusterJobMetadata) self = state_file_new ();
-
   for (gsize i = 0; i < G_N_ELEMENTS (bad); i++) {
     g_autoptr (GError) error = NULL;
     gboolean finished;
@@ -146,7 +142,6 @@ MUSTER_TEST (JobStateFile, says_whether_its_directory_can_be_reached)
       .directory = "/nowhere", .storage = muster_local_storage (), .nodes = two_nodes};
   g_autoptr (GError) error = NULL;
   gboolean accessible = FALSE;
-
   MUSTER_EXPECT_TRUE (muster_job_metadata_accessible (self, MUSTER_NO_EPOCH, &accessible,
                                                       MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_TRUE (accessible);
@@ -164,7 +159,6 @@ MUSTER_TEST (JobStateFile, keeps_the_last_report)
   g_autoptr (MusterJobMetadata) self = state_file_new ();
   g_autoptr (GPtrArray) stats = g_ptr_array_new ();
   const char *action = NULL;
-
   MUSTER_EXPECT_TRUE (
       muster_job_metadata_report (self, "checkpoint_load", stats, MUSTER_WAIT_FOREVER, NULL, NULL));
   MUSTER_EXPECT_PTR_EQ (muster_job_state_file_stats (MUSTER_JOB_STATE_FILE (self), &action), stats);
@@ -177,7 +171,6 @@ report (MusterJobMetadata *self, const char *action, gint64 epoch)
   MusterJobStat stat = {.path = "/d/a.2", .node = "a", .epoch = epoch};
   g_autoptr (GPtrArray) stats = g_ptr_array_new ();
   g_autoptr (GError) error = NULL;
-
   g_ptr_array_add (stats, &stat);
   (void)muster_job_metadata_report (self, action, stats, MUSTER_WAIT_FOREVER, NULL, &error);
   g_assert_no_error (error);

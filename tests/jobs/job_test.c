@@ -36,7 +36,6 @@ MUSTER_TEST (Job, takes_what_its_maker_has)
   g_autoptr (GPtrArray) conditions = g_ptr_array_new_with_free_func (g_object_unref);
   const MusterJobOptions options = {.epoch = epoch, .stop_conditions = conditions};
   g_autoptr (MusterJob) job = muster_job_new (&options);
-
   MUSTER_EXPECT_PTR_EQ (muster_job_epoch_group (job), epoch);
   MUSTER_EXPECT_PTR_EQ (muster_job_stop_conditions (job), conditions);
   MUSTER_EXPECT_TRUE (muster_job_init_group (job) != NULL);
@@ -48,7 +47,6 @@ MUSTER_TEST (Job, checkpoints_the_nodes_that_it_was_given)
   const char *told[] = {"z", "a", NULL};
   const MusterJobOptions options = {.nodes_to_checkpoint = told};
   g_autoptr (MusterJob) job = muster_job_new (&options);
-
   job_add (muster_job_init_group (job), muster_job_task_new ("n", "b", 1));
   g_autofree char *nodes = nodes_of (job);
   MUSTER_EXPECT_STREQ (nodes, "z a");
@@ -60,7 +58,6 @@ MUSTER_TEST (Job, else_checkpoints_those_that_it_initialises)
   const char *told[] = {NULL};
   const MusterJobOptions options = {.nodes_to_checkpoint = told};
   g_autoptr (MusterJob) job = muster_job_new (&options);
-
   job_add (muster_job_epoch_group (job), muster_job_task_new ("n", "only_trains", 1));
   job_add (muster_job_init_group (job), muster_job_task_new ("n", "b", 1));
   job_add (muster_job_init_group (job), muster_job_task_new ("n", "a", 1));
@@ -106,7 +103,6 @@ MUSTER_TEST (Job, adds_tasks_to_the_epoch)
 {
   g_autoptr (MusterJob) job = muster_job_new (NULL);
   g_autoptr (MusterJobTask) task = muster_job_task_new ("n", "a", 1);
-
   MUSTER_EXPECT_TRUE (muster_job_add_task (job, task, NULL));
   MUSTER_EXPECT_PTR_EQ (muster_job_group_tasks (muster_job_epoch_group (job))->pdata[0], task);
 }
@@ -115,7 +111,6 @@ MUSTER_TEST (Job, adds_tasks_to_the_epoch)
 MUSTER_TEST (Job, fetches_a_tensor_that_stops_it_in_the_epoch)
 {
   g_autoptr (MusterJob) job = muster_job_new (NULL);
-
   MUSTER_EXPECT_TRUE (muster_job_add_stop_tensor (job, "a", "finished:0", NULL));
   GPtrArray *tasks = muster_job_group_tasks (muster_job_epoch_group (job));
   MUSTER_EXPECT_EQ (muster_job_stop_conditions (job)->len, 1u);
@@ -132,7 +127,6 @@ MUSTER_TEST (Job, takes_an_output_that_stops_it_as_it_is)
   MusterJobOutput *good = muster_job_task_add_output (task, one, NULL);
   MusterJobOutput *list = muster_job_task_add_output (task, two, NULL);
   g_autoptr (GError) none = NULL, several = NULL, unnamed = NULL;
-
   MUSTER_EXPECT_TRUE (muster_job_add_stop_output (job, good, NULL));
   MUSTER_EXPECT_FALSE (muster_job_add_stop_output (job, NULL, &none));
   MUSTER_EXPECT_FALSE (muster_job_add_stop_output (job, list, &several));

@@ -116,7 +116,6 @@ job_copier_build (MusterJobUploadBuilder *builder G_GNUC_UNUSED, gint64 epoch,
                   MusterJobCheckpoint *checkpoint, GError **error G_GNUC_UNUSED)
 {
   MusterJobGroup *group = muster_job_group_new ();
-
   for (int i = 0; i < 3; i++) {
     MusterJobTask *task = muster_job_task_new ("upload", three_nodes[i], 1);
     MusterJobStep step = {.func = copy_file,

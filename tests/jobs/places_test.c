@@ -32,7 +32,6 @@ set_up (void)
   Fixture f = {.before = g_get_current_dir (),
                .model = muster_position_add (plain, 1, NULL),
                .master = muster_local_master_new ()};
-
   f.scaffold = muster_scaffold_new (f.model, NULL);
   g_assert (g_chdir (muster_test_tmpdir ()) == 0);
   return f;
@@ -42,7 +41,6 @@ static void
 tear_down (Fixture *f)
 {
   g_autoptr (GDir) directory = g_dir_open (".", 0, NULL);
-
   MUSTER_EXPECT_STREQ (g_dir_read_name (directory), NULL); /* nothing was made */
   g_assert (g_chdir (f->before) == 0);
   g_free (f->before);
@@ -96,7 +94,6 @@ MUSTER_TEST (Places, hooks_and_event_files_refuse_one_with_a_scheme)
 {
   g_auto (Fixture) f = set_up ();
   const MusterCheckpointSaverOptions saving = {.checkpoint_dir = PLACE, .save_steps = 1};
-
   expect_refused (&f, muster_checkpoint_saver_hook_new (&saving, &f.error));
   expect_refused (&f, muster_profiler_hook_new (1, 0, PLACE, NULL, NULL, &f.error));
   expect_refused (&f, muster_event_writer_new (PLACE, NULL, &f.error));
@@ -130,7 +127,6 @@ MUSTER_TEST (Places, a_jobs_checkpoints_refuse_one_with_a_scheme)
   static const char *const nodes[] = {"a", NULL};
   g_auto (Fixture) f = set_up ();
   g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (PLACE, NULL);
-
   expect_refused (
       &f, muster_job_checkpoint_init_group (checkpoint, nodes, MUSTER_NO_EPOCH, NULL, &f.error));
 }

@@ -23,7 +23,6 @@ static void
 end (gpointer world)
 {
   World *self = world;
-
   g_clear_object (&self->job);
   job_tear_down (&self->fixture);
   stalled_store_clear (&self->store);
@@ -33,7 +32,6 @@ static void
 begin (gpointer world, MusterObjectStorage *store)
 {
   World *self = world;
-
   stalled_store_init (&self->store, store);
   self->job = muster_job_new (NULL);
   job_set_up_on (&self->fixture, nodes, MUSTER_STORAGE (self->store.masters));
@@ -118,7 +116,6 @@ static gboolean
 fail_to_resume (World *self, const char *directory, gint64 epoch, MusterError code, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-
   MUSTER_EXPECT_FALSE (train (self, directory, epoch, &failure));
   if (muster_error_to_wire (failure) == (int)code)
     return TRUE;
@@ -145,7 +142,6 @@ load_some (gpointer data, GError **error)
   World *self = data;
   g_autoptr (MusterJobRunner) runner = make_runner (self, DIRECTORY, MUSTER_NO_EPOCH);
   gboolean found = FALSE;
-
   MUSTER_EXPECT_TRUE (muster_job_compile (self->job, self->fixture.cluster, NULL));
   if (!muster_job_runner_load_partial (runner, self->fixture.cluster, names, 1, "a", &found, NULL,
                                        self->store.deadline_us, self->store.cancellable, error))
@@ -175,7 +171,6 @@ fill (void)
   g_autoptr (MusterObjectStorage) store = object_storage_new ();
   World world = {0};
   g_autoptr (GError) error = NULL;
-
   begin (&world, store);
   MUSTER_EXPECT_TRUE (train (&world, DIRECTORY, MUSTER_NO_EPOCH, &error));
   MUSTER_EXPECT_TRUE (muster_storage_replace (
@@ -188,6 +183,5 @@ fill (void)
 MUSTER_TEST (StalledStore, ends_every_call_of_a_jobs_checkpoints)
 {
   g_autoptr (MusterObjectStorage) filled = fill ();
-
   stalled_store_expect_ends (&worlds, filled, operations);
 }

@@ -157,7 +157,6 @@ MUSTER_TEST (RemoteMaster, without_a_server_says_so_at_once)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMaster) master = muster_remote_master_new ("127.0.0.1:1", &error);
   gint64 deadline_us = test_deadline ();
-
   MUSTER_EXPECT_NULL (muster_master_list_devices (master, deadline_us, NULL, &error));
 
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,

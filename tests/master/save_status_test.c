@@ -40,7 +40,6 @@ sent (const MusterSaveStatus *status)
 MUSTER_TEST (SaveStatus, is_the_same_after_a_message)
 {
   const MusterSaveStatus status = status_of_a_save ();
-
   g_autoptr (MusterSaveStatus) received = sent (&status);
 
   MUSTER_ASSERT_TRUE (received != NULL);
@@ -84,7 +83,6 @@ MUSTER_TEST (SaveStatus, takes_numbers_as_they_can_be)
 MUSTER_TEST (SaveStatus, ages_only_what_there_is)
 {
   MusterSaveStatus status = status_of_a_save ();
-
   muster_save_status_add_age (&status, 100);
 
   MUSTER_EXPECT_EQ (status.age_us[MUSTER_SAVE_REQUESTED], 101);
@@ -126,7 +124,6 @@ MUSTER_TEST (GoodputMessage, brings_the_same_and_nothing_impossible)
                                  .end = MUSTER_RUN_FINISHED};
   gint64 odd[] = {-1, G_MAXINT64, 3, 4, 5, 6, 7, 8, 9};
   Muster__Goodput message;
-
   muster_goodput_fill (&message, &goodput);
   g_autofree MusterGoodput *same = muster_goodput_read (&message);
   MUSTER_EXPECT_EQ (memcmp (same, &goodput, sizeof goodput), 0);

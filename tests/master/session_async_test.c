@@ -23,7 +23,6 @@ static void
 add_queue (MusterGraphBuilder *b)
 {
   const MusterDType types[] = {MUSTER_FLOAT};
-
   muster_graph_builder_node (b, "FIFOQueueV2", "queue");
   muster_graph_builder_attr_types (b, "component_types", types, 1);
   muster_graph_builder_node (b, "QueueDequeueV2", "take");
@@ -36,7 +35,6 @@ build (void)
 {
   MusterGraphBuilder *b = muster_graph_builder_new ();
   g_autoptr (MusterTensor) two = muster_tensor_new_float (2);
-
   muster_graph_builder_constant (b, "two", two);
   muster_graph_builder_placeholder (b, "x", MUSTER_FLOAT, 0, NULL);
   muster_graph_builder_node (b, "AddV2", "sum");
@@ -54,7 +52,6 @@ static Job
 job_new (void)
 {
   Job job = {.master = muster_local_master_new (), .graph = build ()};
-
   job.session =
       muster_master_create_session (job.master, job.graph, NULL, test_deadline (), NULL, NULL);
   job.loop = muster_main_loop_new ();
@@ -85,7 +82,6 @@ static void
 start_fetch (Job *job, const char *tensor, gint64 deadline_us, GCancellable *cancellable)
 {
   const MusterStep step = {.fetches = &tensor, .n_fetches = 1, .deadline_us = deadline_us};
-
   muster_session_run_async (job->session, &step, cancellable, BACK (*job));
 }
 
@@ -114,7 +110,6 @@ MUSTER_TEST (SessionAsync, a_step_runs_on_a_copy_of_its_arguments)
   MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = fetches, .n_fetches = 2};
   MusterTensor *fetched[2] = {NULL, NULL};
   GBytes *metadata = (GBytes *)&job;
-
   muster_session_run_async (job.session, &step, NULL, BACK (job));
   memset (x, '?', sizeof x);
   memset (sum, '?', sizeof sum);
@@ -138,7 +133,6 @@ MUSTER_TEST (SessionAsync, a_step_that_is_cancelled_ends)
 {
   g_auto (Job) job = job_new ();
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-
   start_fetch (&job, "take:0", MUSTER_WAIT_FOREVER, cancellable);
   g_cancellable_cancel (cancellable);
   MUSTER_EXPECT_FALSE (finish (&job, job.session, wait_for (&job), NULL));
@@ -150,7 +144,6 @@ MUSTER_TEST (SessionAsync, a_result_from_before_the_cancellation_counts)
 {
   g_auto (Job) job = job_new ();
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-
   start_fetch (&job, "two:0", test_deadline (), cancellable);
   GAsyncResult *result = wait_for (&job);
   g_cancellable_cancel (cancellable);
@@ -163,7 +156,6 @@ MUSTER_TEST (SessionAsync, a_result_from_before_the_cancellation_counts)
 MUSTER_TEST (SessionAsync, a_step_ends_at_its_deadline)
 {
   g_auto (Job) job = job_new ();
-
   start_fetch (&job, "take:0", test_deadline_in (MUSTER_MILLISECOND), NULL);
   MUSTER_EXPECT_FALSE (finish (&job, job.session, wait_for (&job), NULL));
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
@@ -175,7 +167,6 @@ MUSTER_TEST (SessionAsync, the_last_reference_may_be_dropped_during_the_call)
   g_auto (Job) job = job_new ();
   g_autoptr (MusterTensor) fetched = NULL;
   gpointer seen = job.session;
-
   g_object_add_weak_pointer (G_OBJECT (job.session), &seen);
   start_fetch (&job, "two:0", test_deadline (), NULL);
   g_clear_object (&job.session);
@@ -210,7 +201,6 @@ MUSTER_TEST (SessionAsync, a_result_is_of_one_call_and_finished_once)
   g_autoptr (MusterSession) other = muster_master_create_session (
       job.master, job.graph, NULL, test_deadline (), NULL, &job.error);
   g_autoptr (GTask) task = g_task_new (job.session, NULL, NULL, NULL);
-
   start_fetch (&job, "two:0", test_deadline (), NULL);
   GAsyncResult *result = wait_for (&job);
   MUSTER_EXPECT_FALSE (finish (&job, job.session, G_ASYNC_RESULT (task), NULL));
@@ -232,7 +222,6 @@ MUSTER_TEST (SessionAsync, null_is_refused_by_finish)
 {
   g_auto (Job) job = job_new ();
   const MusterStep step = {.n_feeds = 1};
-
   muster_session_run_async (job.session, NULL, NULL, BACK (job));
   MUSTER_EXPECT_FALSE (finish (&job, job.session, wait_for (&job), NULL));
   expect_refused (&job, "muster_session_run: 'step' is NULL");
@@ -246,7 +235,6 @@ MUSTER_TEST (SessionAsync, what_nobody_finishes_is_freed)
 {
   g_auto (Job) job = job_new ();
   gpointer seen = job.session;
-
   g_object_add_weak_pointer (G_OBJECT (job.session), &seen);
   start_fetch (&job, "two:0", test_deadline (), NULL);
   (void)wait_for (&job);

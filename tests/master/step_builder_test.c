@@ -62,7 +62,6 @@ MUSTER_TEST (StepBuilder, hands_out_what_a_step_failed_with)
   g_auto (MusterFakeSetup) it = muster_fake_setup_new (NULL);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterStepBuilder) builder = muster_step_builder_new ();
-
   muster_step_builder_fetch (builder, "unheard-of:0");
   MUSTER_EXPECT_NULL (
       muster_step_builder_run (builder, it.session, MUSTER_WAIT_FOREVER, NULL, &error));

@@ -173,7 +173,6 @@ on_log (const char *domain G_GNUC_UNUSED, GLogLevelFlags level, const char *mess
         gpointer user_data)
 {
   MisuseCall *call = user_data;
-
   if ((level & G_LOG_LEVEL_ERROR) != 0)
     g_printerr ("%s\n", message);
   if ((level & G_LOG_LEVEL_CRITICAL) == 0)
@@ -306,7 +305,6 @@ run_child (const MisuseCase *cases, gsize n, guint *next, guint most, GString *w
   int fds[2], status = 0;
   char bytes[4096];
   gssize got;
-
   if (pipe (fds) != 0)
     g_error ("no pipe");
   pid_t child = fork ();
@@ -353,7 +351,6 @@ static void
 call_all (MisuseWay way, guint most)
 {
   g_autoptr (GArray) cases = g_array_new (FALSE, FALSE, sizeof (MisuseCase));
-
   way.but = -1;
   for (gsize i = 0; i < G_N_ELEMENTS (misuse_functions); i++) {
     const MisuseCase it = {&misuse_functions[i], way};
@@ -386,7 +383,6 @@ MUSTER_TEST (misuse, null_beside_a_valid_object_is_refused)
 MUSTER_TEST (misuse, a_single_null_is_refused)
 {
   g_autoptr (GArray) cases = g_array_new (FALSE, FALSE, sizeof (MisuseCase));
-
   for (gsize i = 0; i < G_N_ELEMENTS (misuse_functions); i++)
     for (guint j = 0; j < misuse_functions[i].n_parameters; j++) {
       const MisuseCase it = {&misuse_functions[i],

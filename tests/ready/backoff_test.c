@@ -59,7 +59,6 @@ count_retries (const MusterRetryPolicy *policy, MusterFailure failure, guint mos
   MusterRetries retries = {.policy = policy};
   gint64 pause_us;
   guint n = 0;
-
   while (n < most && muster_retries_next (&retries, failure, 0, 0.5, &pause_us))
     n++;
   MUSTER_EXPECT_EQ (retries.counts[failure], n);
@@ -70,7 +69,6 @@ count_retries (const MusterRetryPolicy *policy, MusterFailure failure, guint mos
 MUSTER_TEST (Retry, lets_a_waiter_outlive_its_master_but_no_mistake)
 {
   const MusterRetryPolicy *policy = &muster_retry_waiting;
-
   MUSTER_EXPECT_EQ (count_retries (policy, MUSTER_FAILURE_UNREACHABLE, 10000), 10000u);
   MUSTER_EXPECT_EQ (count_retries (policy, MUSTER_FAILURE_LOST_SESSION, 10000), 10000u);
   MUSTER_EXPECT_EQ (count_retries (policy, MUSTER_FAILURE_PREEMPTED, 10000), 10000u);
@@ -81,7 +79,6 @@ MUSTER_TEST (Retry, lets_a_waiter_outlive_its_master_but_no_mistake)
 MUSTER_TEST (Retry, lets_a_chief_begin_again_three_times)
 {
   const MusterRetryPolicy *policy = &muster_retry_preparing;
-
   MUSTER_EXPECT_EQ (count_retries (policy, MUSTER_FAILURE_UNREACHABLE, 10000), 10000u);
   MUSTER_EXPECT_EQ (count_retries (policy, MUSTER_FAILURE_LOST_SESSION, 10000), 3u);
   MUSTER_EXPECT_EQ (count_retries (policy, MUSTER_FAILURE_PREEMPTED, 10000), 3u);
@@ -95,7 +92,6 @@ MUSTER_TEST (Retry, gives_each_class_a_budget_of_its_own)
       .budget = {[MUSTER_FAILURE_UNREACHABLE] = 2, [MUSTER_FAILURE_LOST_SESSION] = 1}};
   MusterRetries retries = {.policy = &policy};
   gint64 pause_us;
-
   MUSTER_EXPECT_TRUE (
       muster_retries_next (&retries, MUSTER_FAILURE_UNREACHABLE, 0, 0.5, &pause_us));
   MUSTER_EXPECT_TRUE (
@@ -114,7 +110,6 @@ MUSTER_TEST (Retry, never_repeats_a_mistake)
 {
   const MusterRetryPolicy policy = {
       .budget = {[MUSTER_FAILURE_MISTAKE] = MUSTER_RETRY_UNTIL_DEADLINE}};
-
   MUSTER_EXPECT_EQ (count_retries (&policy, MUSTER_FAILURE_MISTAKE, 10), 0u);
 }
 
@@ -122,7 +117,6 @@ static void
 expect_pauses (const MusterRetryPolicy *policy, double chance, const gint64 *pauses_us, gsize n)
 {
   MusterRetries retries = {.policy = policy};
-
   for (gsize i = 0; i < n; i++) {
     gint64 pause_us = -1;
     MUSTER_TRACE ("pause %u at chance %g", (guint)i, chance);
@@ -135,7 +129,6 @@ expect_pauses (const MusterRetryPolicy *policy, double chance, const gint64 *pau
 MUSTER_TEST (Retry, doubles_its_pauses_up_to_their_ceiling)
 {
   const gint64 half[] = {50000, 100000, 200000, 400000, 500000, 500000};
-
   expect_pauses (&muster_retry_waiting, 0.5, half, G_N_ELEMENTS (half));
 }
 
@@ -145,7 +138,6 @@ MUSTER_TEST (Retry, draws_each_pause_from_nothing_to_its_ceiling)
 {
   const gint64 least[] = {10000, 10000, 10000, 10000};
   const gint64 quarter[] = {25000, 50000, 100000, 200000, 250000};
-
   expect_pauses (&muster_retry_waiting, 0.0, least, G_N_ELEMENTS (least));
   expect_pauses (&muster_retry_waiting, 0.25, quarter, G_N_ELEMENTS (quarter));
 }
@@ -160,7 +152,6 @@ MUSTER_TEST (Retry, keeps_to_the_pauses_of_its_policy)
   const MusterRetryPolicy short_ceiling = {.budget = {[MUSTER_FAILURE_UNREACHABLE] = 5},
                                            .last_pause_us = 40 * MUSTER_MILLISECOND};
   const gint64 at_most[] = {20000, 20000, 20000};
-
   expect_pauses (&slow, 0.5, half, G_N_ELEMENTS (half));
   expect_pauses (&short_ceiling, 0.5, at_most, G_N_ELEMENTS (at_most));
 }
@@ -172,7 +163,6 @@ MUSTER_TEST (Retry, survives_an_endless_ceiling)
       .last_pause_us = MUSTER_WAIT_FOREVER};
   MusterRetries retries = {.policy = &endless, .in_a_row = G_MAXUINT - 1};
   gint64 pause_us = -1;
-
   MUSTER_EXPECT_TRUE (
       muster_retries_next (&retries, MUSTER_FAILURE_UNREACHABLE, 0, 0.5, &pause_us));
   MUSTER_EXPECT_GT (pause_us, 0);

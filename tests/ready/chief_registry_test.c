@@ -116,7 +116,6 @@ pass (Fixture *f, gint64 seconds)
 MUSTER_TEST (ChiefRegistry, knows_no_chief_before_one_has_registered)
 {
   g_auto (Fixture) f = fixture ();
-
   EXPECT_POLL (&f, "nobody");
   g_autoptr (GPtrArray) all = muster_chief_registry_list (f.registry);
   MUSTER_EXPECT_EQ (all->len, 0u);
@@ -692,7 +691,6 @@ MUSTER_TEST (ChiefRegistry, refuses_names_that_are_empty_long_or_unprintable)
 MUSTER_TEST (ChiefRegistry, refuses_epochs_that_cannot_be)
 {
   g_auto (Fixture) f = fixture ();
-
   EXPECT_REFUSED (claim (&f, "host:1", -1, &error_), MUSTER_ERROR_INVALID_ARGUMENT, "epoch");
   EXPECT_REFUSED (claim (&f, "host:1", G_MAXINT64, &error_), MUSTER_ERROR_INVALID_ARGUMENT,
                   "epoch");

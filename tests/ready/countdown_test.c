@@ -11,7 +11,6 @@ count_polls (gint64 timeout_us, gint64 ceiling_us, gint64 cost_us, double chance
 {
   MusterCountdown countdown;
   gint64 now_us = START;
-
   muster_countdown_start (&countdown, now_us, now_us + timeout_us, ceiling_us);
   while ((now_us = muster_countdown_next_us (&countdown, now_us, chance))) {
     *last_poll_us = now_us - START;
@@ -24,7 +23,6 @@ count_polls (gint64 timeout_us, gint64 ceiling_us, gint64 cost_us, double chance
 MUSTER_TEST (Countdown, polls_at_once)
 {
   MusterCountdown countdown;
-
   muster_countdown_start (&countdown, START, START + MUSTER_SECOND, MUSTER_SECOND);
 
   MUSTER_EXPECT_EQ (muster_countdown_next_us (&countdown, START, 0.5), START);
@@ -33,7 +31,6 @@ MUSTER_TEST (Countdown, polls_at_once)
 MUSTER_TEST (Countdown, polls_even_when_there_is_no_time_to_wait)
 {
   gint64 last_us = -1;
-
   MUSTER_EXPECT_EQ (count_polls (0, 30 * MUSTER_SECOND, 0, 0, &last_us), 1u);
   MUSTER_EXPECT_EQ (last_us, 0);
 }
@@ -42,7 +39,6 @@ MUSTER_TEST (Countdown, polls_even_when_there_is_no_time_to_wait)
 MUSTER_TEST (Countdown, polls_for_the_last_time_at_the_deadline)
 {
   gint64 last_us = 0;
-
   guint looks = count_polls (7200 * MUSTER_SECOND, 30 * MUSTER_SECOND, 0, 0, &last_us);
 
   MUSTER_EXPECT_EQ (last_us, 7200 * MUSTER_SECOND);
@@ -54,7 +50,6 @@ MUSTER_TEST (Countdown, starts_the_last_poll_early_enough_to_end_by_the_deadline
 {
   gint64 last_us = 0;
   gint64 cost_us = 2 * MUSTER_SECOND;
-
   count_polls (100 * MUSTER_SECOND, 30 * MUSTER_SECOND, cost_us, 0.3, &last_us);
 
   MUSTER_EXPECT_LE (last_us + cost_us, 100 * MUSTER_SECOND);
@@ -64,7 +59,6 @@ MUSTER_TEST (Countdown, starts_the_last_poll_early_enough_to_end_by_the_deadline
 MUSTER_TEST (Countdown, gives_up_when_no_poll_can_end_in_time)
 {
   MusterCountdown countdown;
-
   muster_countdown_start (&countdown, START, START + 10 * MUSTER_SECOND, MUSTER_SECOND);
   muster_countdown_polled (&countdown, 6 * MUSTER_SECOND);
 
@@ -76,7 +70,6 @@ MUSTER_TEST (Countdown, never_pauses_longer_than_its_ceiling)
 {
   MusterCountdown countdown;
   gint64 late = START + 36000 * MUSTER_SECOND;
-
   muster_countdown_start (&countdown, START, MUSTER_WAIT_FOREVER, 30 * MUSTER_SECOND);
   muster_countdown_polled (&countdown, 100 * MUSTER_SECOND);
 
@@ -88,7 +81,6 @@ static MusterCountdown
 countdown_after (guint n, gint64 cost_us)
 {
   MusterCountdown countdown;
-
   muster_countdown_start (&countdown, START, MUSTER_WAIT_FOREVER, 300 * MUSTER_SECOND);
   for (guint i = 0; i < n; i++)
     muster_countdown_polled (&countdown, cost_us);
@@ -104,7 +96,6 @@ pause_of (const MusterCountdown *countdown, gint64 waited_us)
 MUSTER_TEST (Countdown, spends_a_twentieth_of_its_time_on_looking)
 {
   MusterCountdown countdown = countdown_after (6, 50 * MUSTER_MILLISECOND);
-
   MUSTER_EXPECT_EQ (pause_of (&countdown, 0), MUSTER_SECOND);
 }
 
@@ -121,7 +112,6 @@ MUSTER_TEST (Countdown, trusts_the_first_polls_less)
 MUSTER_TEST (Countdown, polls_at_the_same_pace_after_one_poll_or_two_were_slow)
 {
   MusterCountdown countdown = countdown_after (6, 5 * MUSTER_MILLISECOND);
-
   for (int i = 0; i < 2; i++) {
     muster_countdown_polled (&countdown, 2 * MUSTER_SECOND);
     MUSTER_EXPECT_EQ (pause_of (&countdown, 0), 100 * MUSTER_MILLISECOND);
@@ -134,7 +124,6 @@ MUSTER_TEST (Countdown, polls_at_the_same_pace_after_one_poll_or_two_were_slow)
 MUSTER_TEST (Countdown, pauses_longer_when_others_make_looking_dearer)
 {
   MusterCountdown countdown = countdown_after (6, 10 * MUSTER_MILLISECOND);
-
   for (int i = 0; i < 3; i++)
     muster_countdown_polled (&countdown, 15 * MUSTER_MILLISECOND);
 
@@ -147,7 +136,6 @@ MUSTER_TEST (Countdown, pauses_longer_when_others_make_looking_dearer)
 MUSTER_TEST (Countdown, polls_often_at_first_and_five_times_a_second_after_two_seconds)
 {
   MusterCountdown countdown = countdown_after (6, 100);
-
   MUSTER_EXPECT_EQ (pause_of (&countdown, 0), 10 * MUSTER_MILLISECOND);
   MUSTER_EXPECT_EQ (pause_of (&countdown, MUSTER_SECOND), 100 * MUSTER_MILLISECOND);
   MUSTER_EXPECT_EQ (pause_of (&countdown, 2 * MUSTER_SECOND), 200 * MUSTER_MILLISECOND);
@@ -159,7 +147,6 @@ MUSTER_TEST (Countdown, shortens_pauses_by_chance)
 {
   MusterCountdown countdown = countdown_after (6, 50 * MUSTER_MILLISECOND);
   gint64 lucky = muster_countdown_next_us (&countdown, START, 0.99);
-
   MUSTER_EXPECT_LT (lucky, START + MUSTER_SECOND);
   MUSTER_EXPECT_GT (lucky, START + MUSTER_SECOND / 2);
 }

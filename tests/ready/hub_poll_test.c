@@ -19,7 +19,6 @@ poll_again (Fixture *f)
 MUSTER_TEST (HubThatPolls, polls_at_least_once_a_second_while_somebody_waits)
 {
   g_auto (Fixture) f = fixture_that_asked (FALSE, "a,b");
-
   gint64 pause_us = 0;
   while (muster_fake_clock_elapsed_us (f.clock) < 300 * MUSTER_SECOND)
     pause_us = poll_again (&f);
@@ -31,7 +30,6 @@ MUSTER_TEST (HubThatPolls, polls_at_least_once_a_second_while_somebody_waits)
 MUSTER_TEST (HubThatPolls, polls_every_ten_seconds_once_all_have_received_that_it_is_ready)
 {
   g_auto (Fixture) f = fixture_that_asked (FALSE, "");
-
   MUSTER_EXPECT_EQ (poll_again (&f), 10 * MUSTER_SECOND);
   set_missing (&f, "a"); /* it is withdrawn */
   MUSTER_EXPECT_EQ (poll_again (&f), 10 * MUSTER_SECOND);
@@ -150,7 +148,6 @@ MUSTER_TEST (HubThatPolls, does_not_poll_for_each_of_many_changes_that_there_may
 {
   g_auto (Fixture) f = fixture_that_asked (FALSE, "a,b");
   guint before = n_runs (&f);
-
   for (int i = 0; i < 100; i++) {
     muster_readiness_hub_may_have_changed (f.hub);
     muster_fake_clock_wait_for_waiters (f.clock, 1);

@@ -4,7 +4,6 @@
 MUSTER_TEST (ReadinessHub, notifies_a_subscriber_of_the_present_readiness_at_once)
 {
   g_auto (Fixture) f = fixture (TRUE);
-
   ask (&f, f.ear, f.session, NULL, "ready");
 
   EXPECT_RECEIVED (f.ear, 1, "missing a,b");
@@ -14,7 +13,6 @@ MUSTER_TEST (ReadinessHub, notifies_a_subscriber_of_the_present_readiness_at_onc
 MUSTER_TEST (ReadinessHub, reports_each_change_once_and_in_order)
 {
   g_auto (Fixture) f = fixture_that_asked (TRUE, "a,b");
-
   set_missing (&f, "b");
   signal_change (&f);
   EXPECT_RECEIVED (f.ear, 2, "missing a,b; missing b");
@@ -29,7 +27,6 @@ MUSTER_TEST (ReadinessHub, reports_each_change_once_and_in_order)
 MUSTER_TEST (ReadinessHub, reports_when_a_model_is_no_longer_ready)
 {
   g_auto (Fixture) f = fixture_that_asked (TRUE, "");
-
   set_missing (&f, "a");
   signal_change (&f);
 
@@ -85,7 +82,6 @@ MUSTER_TEST (ReadinessHub, answers_a_later_subscriber_without_another_run)
   g_autoptr (Ear) second = ear_new ();
   g_auto (Fixture) f = fixture_that_asked (TRUE, "a,b");
   g_autoptr (MusterSession) b = new_session (&f, 1);
-
   ask (&f, second, b, NULL, "ready");
 
   EXPECT_RECEIVED (second, 1, "missing a,b");
@@ -98,7 +94,6 @@ MUSTER_TEST (ReadinessHub, keeps_watch_keys_of_other_graphs_and_ops_apart)
   g_autoptr (Ear) three = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
   g_autoptr (MusterSession) b = new_session (&f, 2);
-
   ask (&f, f.ear, f.session, NULL, "ready");
   ask (&f, two, b, NULL, "ready");
   ask (&f, three, f.session, NULL, "ready_too");
@@ -194,7 +189,6 @@ MUSTER_TEST (ReadinessHub, lets_a_subscriber_leave_from_its_own_function)
 MUSTER_TEST (ReadinessHub, polls_a_master_that_cannot_push)
 {
   g_auto (Fixture) f = fixture_that_asked (FALSE, "a,b");
-
   set_missing (&f, "");
   muster_fake_clock_wait_for_waiters (f.clock, 1);
   muster_fake_clock_crank (f.clock);

@@ -45,7 +45,6 @@ MUSTER_TEST (PollPlan, keeps_its_plan_where_nothing_was_polled_and_nothing_settl
 {
   MusterPollPlan plan = polled (MUSTER_MILLISECOND);
   gint64 due_us = muster_poll_plan_due_us (&plan);
-
   muster_poll_plan_next (&plan, 2 * START, FALSE, FALSE, 0.5);
 
   MUSTER_EXPECT_EQ (muster_poll_plan_due_us (&plan), due_us);

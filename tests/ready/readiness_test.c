@@ -23,7 +23,6 @@ judge_failure (MusterError code, const char *message, MusterReadyOpResult *readi
 MUSTER_TEST (Readiness, is_ready_without_a_value)
 {
   g_auto (MusterReadyOpResult) readiness = {0};
-
   MUSTER_EXPECT_TRUE (judge (NULL, &readiness, NULL));
   MUSTER_EXPECT_TRUE (readiness.is_ready);
 }
@@ -32,7 +31,6 @@ MUSTER_TEST (Readiness, is_ready_without_a_value)
 MUSTER_TEST (Readiness, is_ready_for_int32_whatever_the_numbers)
 {
   g_auto (MusterReadyOpResult) readiness = {0};
-
   MUSTER_EXPECT_TRUE (judge (muster_tensor_new_int32 (17), &readiness, NULL));
   MUSTER_EXPECT_TRUE (readiness.is_ready);
 }
@@ -44,7 +42,6 @@ MUSTER_TEST (Readiness, is_ready_for_no_elements_of_any_dtype_and_rank)
   const char *const none[] = {NULL};
   g_auto (MusterReadyOpResult) floats = {0};
   g_auto (MusterReadyOpResult) strings = {0};
-
   MUSTER_EXPECT_TRUE (judge (muster_tensor_new (MUSTER_FLOAT, 2, dims), &floats, NULL));
   MUSTER_EXPECT_TRUE (judge (muster_tensor_new_strv (none), &strings, NULL));
 
@@ -56,7 +53,6 @@ MUSTER_TEST (Readiness, names_what_is_missing)
 {
   const char *const names[] = {"a", "b", NULL};
   g_auto (MusterReadyOpResult) readiness = {0};
-
   MUSTER_EXPECT_TRUE (judge (muster_tensor_new_strv (names), &readiness, NULL));
 
   MUSTER_EXPECT_FALSE (readiness.is_ready);
@@ -72,7 +68,6 @@ MUSTER_TEST (Readiness, refuses_a_result_that_is_no_list_of_names)
   g_auto (MusterReadyOpResult) readiness = {0};
   g_autoptr (GError) number = NULL;
   g_autoptr (GError) scalar = NULL;
-
   MUSTER_EXPECT_FALSE (judge (muster_tensor_new_int64 (3), &readiness, &number));
   MUSTER_EXPECT_FALSE (judge (muster_tensor_new_string ("v"), &readiness, &scalar));
 
@@ -88,7 +83,6 @@ MUSTER_TEST (Readiness, escapes_bytes_that_are_no_utf8)
 {
   const char *const names[] = {"caf\xE9", "\xC3\xA9t\xC3\xA9", NULL};
   g_auto (MusterReadyOpResult) readiness = {0};
-
   MUSTER_EXPECT_TRUE (judge (muster_tensor_new_strv (names), &readiness, NULL));
 
   MUSTER_EXPECT_STREQ (readiness.why_not, "Variables not initialized: caf\\xE9, \xC3\xA9t\xC3\xA9");
@@ -98,7 +92,6 @@ MUSTER_TEST (Readiness, escapes_bytes_that_are_no_utf8)
 MUSTER_TEST (Readiness, takes_an_uninitialized_value_for_a_reason)
 {
   g_auto (MusterReadyOpResult) readiness = {0};
-
   MUSTER_EXPECT_TRUE (judge_failure (MUSTER_ERROR_FAILED_PRECONDITION,
                                      "Attempting to use uninitialized value v", &readiness, NULL));
 
@@ -139,7 +132,6 @@ MUSTER_TEST (Readiness, runs_nothing_without_an_op)
 {
   g_auto (MusterFakeSetup) f = muster_fake_setup_new (NULL);
   g_auto (MusterReadyOpResult) readiness = {0};
-
   MUSTER_EXPECT_TRUE (probe (&f, NULL, &readiness, NULL));
 
   g_autofree char *diary = muster_fake_master_diary (f.master);
@@ -151,7 +143,6 @@ MUSTER_TEST (Readiness, fetches_the_op_and_judges)
 {
   g_auto (MusterFakeSetup) f = muster_fake_setup_new (NULL);
   g_auto (MusterReadyOpResult) readiness = {0};
-
   muster_fake_master_op_reports (f.master, "ready", "v", NULL);
 
   MUSTER_EXPECT_TRUE (probe (&f, "ready", &readiness, NULL));
@@ -178,7 +169,6 @@ MUSTER_TEST (Readiness, finds_out_that_an_op_has_no_output_where_the_graph_is_un
 {
   g_auto (MusterFakeSetup) f = muster_fake_setup_new (NULL);
   g_auto (MusterReadyOpResult) readiness = {0};
-
   muster_fake_master_op_yields (f.master, "check", NULL);
   MUSTER_EXPECT_TRUE (probe (&f, "check:0", &readiness, NULL));
 
@@ -208,7 +198,6 @@ MUSTER_TEST (Readiness, says_that_an_op_is_unknown)
   g_auto (MusterFakeSetup) f = muster_fake_setup_new (NULL);
   g_auto (MusterReadyOpResult) readiness = {0};
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_FALSE (probe (&f, "nothing", &readiness, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
@@ -218,7 +207,6 @@ MUSTER_TEST (Readiness, asks_whether_it_is_ready_only_behind_an_open_gate)
   g_auto (MusterFakeSetup) f = muster_fake_setup_new (NULL);
   g_auto (MusterReadiness) closed = {0};
   g_auto (MusterReadiness) open = {0};
-
   g_auto (MusterReadyOp) gate = {0};
   g_auto (MusterReadyOp) ready = {0};
 

@@ -14,7 +14,6 @@ static Fixture
 set_up (void)
 {
   Fixture f = {.clock = muster_fake_clock_new ()};
-
   f.master = muster_fake_master_new (f.clock);
   f.session = muster_master_create_session (MUSTER_MASTER (f.master), NULL, NULL,
                                             MUSTER_WAIT_FOREVER, NULL, NULL);
@@ -70,7 +69,6 @@ list_reasons (const MusterReadiness *readiness, gpointer user_data)
 MUSTER_TEST (Waiter, polls_where_the_master_cannot_push)
 {
   g_auto (Fixture) f = set_up ();
-
   muster_fake_clock_at (f.clock, 3601 * MUSTER_SECOND, set_v, f.master);
   MUSTER_EXPECT_TRUE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
 
@@ -85,7 +83,6 @@ MUSTER_TEST (Waiter, polls_where_the_master_cannot_push)
 MUSTER_TEST (Waiter, is_notified_at_once_where_the_master_pushes)
 {
   g_auto (Fixture) f = set_up ();
-
   muster_fake_master_set_watchable (f.master);
   muster_fake_clock_at (f.clock, 3601 * MUSTER_SECOND, set_v, f.master);
   muster_fake_clock_at (f.clock, 3602 * MUSTER_SECOND, set_local, f.master);
@@ -105,7 +102,6 @@ report_moody (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_G
 {
   const gboolean *is_ready = user_data;
   const char *names[] = {*is_ready ? NULL : "v", NULL};
-
   g_clear_pointer (value, muster_tensor_unref); /* what the op yields otherwise */
   *value = muster_tensor_new_strv (names);
   return TRUE;
@@ -122,7 +118,6 @@ MUSTER_TEST (Waiter, asks_anew_what_it_received_before_local_init)
 {
   g_auto (Fixture) f = set_up ();
   gboolean is_ready = TRUE;
-
   muster_fake_master_set_watchable (f.master);
   muster_fake_master_set_variable (f.master, "v");
   muster_fake_master_op_calls (f.master, "ready", report_moody, &is_ready);
@@ -139,7 +134,6 @@ static void
 name_model (Fixture *f, const char *gate, const char *ready)
 {
   MusterWatchFor what = {gate, ready, "digits", "worker:3"};
-
   muster_waiter_free (f->waiter);
   f->waiter = muster_waiter_new (f->session, &what, 30 * MUSTER_SECOND, MUSTER_CLOCK (f->clock));
   muster_fake_master_set_announcing (f->master);
@@ -150,7 +144,6 @@ static void
 set_chief (MusterFakeMaster *master, MusterChiefPhase phase, gint64 step)
 {
   MusterAnnouncement chief = MUSTER_ANNOUNCEMENT_INIT;
-
   chief.model = (char *)"digits";
   chief.task = (char *)"worker:0";
   chief.who = (char *)"host:1";
@@ -176,7 +169,6 @@ chief_initialises (gpointer user_data)
 MUSTER_TEST (Waiter, waits_until_the_chief_has_prepared_the_model)
 {
   const char *const ready_ops[] = {"ready", NULL};
-
   for (gsize i = 0; i < G_N_ELEMENTS (ready_ops); i++) {
     g_auto (Fixture) f = set_up ();
     MUSTER_TRACE ("ready op %s", ready_ops[i] != NULL ? ready_ops[i] : "none");
@@ -278,7 +270,6 @@ MUSTER_TEST (Waiter, reports_a_reason_once)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GString) reasons = g_string_new (NULL);
-
   muster_fake_clock_at (f.clock, 60 * MUSTER_SECOND, set_v, f.master);
   muster_fake_clock_at (f.clock, 120 * MUSTER_SECOND, set_local, f.master);
   muster_waiter_set_progress (f.waiter, list_reasons, reasons);
@@ -311,7 +302,6 @@ static void
 expect_deadline (Fixture *f)
 {
   g_autoptr (GError) error = NULL;
-
   gboolean open =
       muster_waiter_wait_gate (f->waiter, deadline_in (f, 7200 * MUSTER_SECOND), NULL, &error);
 
@@ -325,14 +315,12 @@ expect_deadline (Fixture *f)
 MUSTER_TEST (Waiter, gives_up_at_the_deadline_with_the_last_reason)
 {
   g_auto (Fixture) f = set_up ();
-
   expect_deadline (&f);
 }
 
 MUSTER_TEST (Waiter, gives_up_at_the_deadline_when_it_is_pushed)
 {
   g_auto (Fixture) f = set_up ();
-
   muster_fake_master_set_watchable (f.master);
   expect_deadline (&f);
 }
@@ -342,7 +330,6 @@ expect_cancelled_at_95_s (Fixture *f)
 {
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   g_autoptr (GError) error = NULL;
-
   muster_fake_clock_cancel_at (f->clock, 95 * MUSTER_SECOND, cancellable);
   gboolean open = muster_waiter_wait_gate (f->waiter, MUSTER_WAIT_FOREVER, cancellable, &error);
 
@@ -354,14 +341,12 @@ expect_cancelled_at_95_s (Fixture *f)
 MUSTER_TEST (Waiter, is_cancelled_between_polls)
 {
   g_auto (Fixture) f = set_up ();
-
   expect_cancelled_at_95_s (&f);
 }
 
 MUSTER_TEST (Waiter, is_cancelled_while_it_listens)
 {
   g_auto (Fixture) f = set_up ();
-
   muster_fake_master_set_watchable (f.master);
   expect_cancelled_at_95_s (&f);
 }
@@ -369,7 +354,6 @@ MUSTER_TEST (Waiter, is_cancelled_while_it_listens)
 MUSTER_TEST (Waiter, is_cancelled_in_the_middle_of_a_poll)
 {
   g_auto (Fixture) f = set_up ();
-
   muster_fake_master_set_cost (f.master, "gate", MUSTER_WAIT_FOREVER);
   muster_fake_clock_at (f.clock, 96 * MUSTER_SECOND, set_v, f.master);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
@@ -387,7 +371,6 @@ MUSTER_TEST (Waiter, takes_a_master_that_does_not_answer_for_one_that_is_not_the
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
-
   muster_fake_master_set_cost (f.master, "gate", MUSTER_WAIT_FOREVER);
   MUSTER_EXPECT_FALSE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, &error));
 
@@ -399,7 +382,6 @@ MUSTER_TEST (Waiter, hands_up_a_lost_session)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
-
   muster_fake_clock_at (f.clock, 10 * MUSTER_SECOND, restart, f.master);
   MUSTER_EXPECT_FALSE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, &error));
 
@@ -410,7 +392,6 @@ MUSTER_TEST (Waiter, hands_up_a_broken_stream)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
-
   muster_fake_master_set_watchable (f.master);
   muster_fake_master_fail (f.master, "watch", 2, 1, MUSTER_ERROR_UNAVAILABLE, "stream broken");
   MUSTER_EXPECT_FALSE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, &error));
@@ -422,7 +403,6 @@ MUSTER_TEST (Waiter, hands_up_an_op_that_fails)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
-
   muster_fake_master_fail (f.master, "gate", 3, 1, MUSTER_ERROR_INTERNAL, "broken kernel");
   MUSTER_EXPECT_FALSE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, &error));
 
@@ -433,7 +413,6 @@ MUSTER_TEST (Waiter, polls_once_when_asked)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
-
   muster_fake_master_set_watchable (f.master);
   muster_waiter_poll_once (f.waiter);
   MUSTER_EXPECT_FALSE (

@@ -82,7 +82,6 @@ MUSTER_TEST (Credentials, of_nothing_are_plain_text)
 {
   g_autoptr (GError) error = NULL;
   MusterRpcSecurity security = {0};
-
   g_autoptr (MusterRpcCredentials) plain = muster_rpc_credentials_new (&security, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);

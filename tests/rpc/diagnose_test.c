@@ -115,7 +115,6 @@ static MusterRpcServer *
 serve_devices (MusterRpcHandler handler, gpointer user_data, char **address)
 {
   MusterRpcServer *server = muster_rpc_server_new ();
-
   muster_rpc_server_add_method (server, "/tensorflow.MasterService/ListDevices", handler,
                                 user_data);
   *address = g_strdup_printf ("127.0.0.1:%d",
@@ -165,7 +164,6 @@ MUSTER_TEST (Diagnosis, of_a_master_that_says_nothing_ends_in_time)
 MUSTER_TEST (Diagnosis, of_a_master_that_is_not_there_comes_as_far_as_without)
 {
   g_auto (MusterDiagnosis) found = {0};
-
   muster_diagnose_master ("127.0.0.1:0", within (30 * MUSTER_SECOND), NULL, &found);
 
   MUSTER_EXPECT_TRUE (found.stage == MUSTER_REACH_REFUSED || found.stage == MUSTER_REACH_NO_ROUTE);
@@ -213,7 +211,6 @@ MUSTER_TEST (Diagnosis, of_a_closed_port_is_that_it_refuses)
 MUSTER_TEST (Diagnosis, of_an_unknown_name_is_that_it_does_not_resolve)
 {
   g_auto (MusterDiagnosis) found = {0};
-
   muster_diagnose ("chief.invalid:2222", FALSE, within (5 * MUSTER_SECOND), NULL, &found);
 
   expect_stage (&found, MUSTER_REACH_NOT_RESOLVED, "name chief.invalid doesn't resolve: ");
@@ -223,7 +220,6 @@ MUSTER_TEST (Diagnosis, of_an_unknown_name_is_that_it_does_not_resolve)
 MUSTER_TEST (Diagnosis, of_what_is_no_address_says_so)
 {
   g_auto (MusterDiagnosis) found = {0};
-
   muster_diagnose ("chief", FALSE, within (30 * MUSTER_SECOND), NULL, &found);
 
   expect_stage (&found, MUSTER_REACH_NOT_RESOLVED, "no port");
@@ -275,7 +271,6 @@ MUSTER_TEST (Diagnosis, of_a_stopped_server_is_that_it_is_silent)
   g_auto (Listener) f = {0}; /* the kernel connects, nobody accepts */
   listener_start (&f, 10);
   g_auto (MusterDiagnosis) found = {0};
-
   muster_diagnose (f.address, FALSE, within (100 * MUSTER_MILLISECOND), NULL, &found);
 
   expect_stage (&found, MUSTER_REACH_SILENT, "no HTTP/2 settings received (");
@@ -299,7 +294,6 @@ MUSTER_TEST (Diagnosis, reports_what_speaks_instead)
   static const char http[] = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
   static const char alert[] = "\x15\x03\x01\x00\x02\x02\x46";
   static const char goaway[] = "\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01";
-
   expect_of (http, sizeof http - 1, FALSE, MUSTER_REACH_NOT_HTTP2, "it speaks HTTP/1, not HTTP/2");
   expect_of (alert, sizeof alert - 1, FALSE, MUSTER_REACH_TLS_FAILED,
              "the port speaks TLS; use grpcs://");
@@ -312,7 +306,6 @@ MUSTER_TEST (Diagnosis, reports_what_speaks_instead)
 MUSTER_TEST (Diagnosis, takes_settings_with_a_payload)
 {
   static const char settings[] = "\0\0\x06\4\0\0\0\0\0\0\x03\0\0\0\x64";
-
   expect_of (settings, sizeof settings - 1, FALSE, MUSTER_REACH_ANSWERS, "settings received");
 }
 
@@ -332,7 +325,6 @@ MUSTER_TEST (Diagnosis, with_tls_reports_what_answers_the_handshake)
 {
   static const char hello[] = "\x16\x03\x03\x00\x04";
   static const char settings[] = "\0\0\0\4\0\0\0\0\0";
-
   expect_of_tls (hello, sizeof hello - 1, FALSE, MUSTER_REACH_ANSWERS, "TLS works");
   expect_of_tls (settings, sizeof settings - 1, FALSE, MUSTER_REACH_TLS_FAILED,
                  "TLS handshake failed: the port speaks plain text; use grpc://");
@@ -461,7 +453,6 @@ MUSTER_TEST (Diagnosis, of_a_silent_name_service_ends_at_the_deadline)
 {
   g_autoptr (MusterStuckResolver) resolver = g_object_new (TYPE_STUCK_RESOLVER, NULL);
   g_auto (MusterDiagnosis) found = {0};
-
   diagnose_by (resolver, within (50 * MUSTER_MILLISECOND), NULL, "chief:1", &found);
 
   expect_stage (&found, MUSTER_REACH_NOT_RESOLVED,

@@ -118,7 +118,6 @@ MUSTER_TEST (Listen, a_server_has_all_addresses_of_its_name)
 MUSTER_TEST (Listen, leaves_port_0_of_a_single_address)
 {
   g_autoptr (GError) error = NULL;
-
   g_autofree char *picked = muster_listen_pick ("127.0.0.1:0", &error);
   g_autofree char *six = muster_listen_pick ("[::1]:0", NULL);
 

@@ -37,7 +37,6 @@ MUSTER_TEST (RpcServer, refuses_what_is_no_address)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterRpcServer) server = muster_rpc_server_new ();
-
   MUSTER_EXPECT_EQ (muster_rpc_server_listen (server, "nowhere", NULL, &error), 0);
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);

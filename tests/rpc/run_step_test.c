@@ -114,7 +114,6 @@ MUSTER_TEST (StepRequest, that_is_empty_has_nothing_in_it)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) empty = g_bytes_new (NULL, 0);
-
   g_autoptr (MusterStepRequest) run = muster_step_request_decode_run (empty, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   g_autoptr (MusterStepRequest) callable = muster_step_request_decode_callable (empty, &error);
@@ -174,7 +173,6 @@ MUSTER_TEST (StepCodecs, believe_claims_of_all_tensors_together_only_up_to_a_bou
   g_autoptr (GBytes) callable_bytes = g_bytes_new_static (callable, sizeof callable - 1);
   g_autoptr (GBytes) response_bytes = g_bytes_new_static (response, sizeof response - 1);
   MusterTensor *tensors[2] = {NULL};
-
   expect_code (run, sizeof run - 1, MUSTER_ERROR_RESOURCE_EXHAUSTED);
   MUSTER_EXPECT_NULL (muster_step_request_decode_callable (callable_bytes, &callable_error));
   MUSTER_EXPECT_ERROR (callable_error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);

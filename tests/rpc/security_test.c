@@ -376,7 +376,6 @@ MUSTER_TEST (Token, is_never_sent_in_plain_text_beyond_loopback)
   g_autoptr (MusterRpcClient) client = muster_rpc_client_new ("192.0.2.1:2222", right);
   MusterRpcOptions options = echo_options ();
   g_autoptr (GError) error = NULL;
-
   expect_refused ("192.0.2.1:2222", right, ECHO, MUSTER_ERROR_INVALID_ARGUMENT, "plain text");
   expect_refused ("chief:2222", right, ECHO, MUSTER_ERROR_INVALID_ARGUMENT, "grpcs://chief:2222");
   MUSTER_EXPECT_NULL (muster_rpc_client_open (client, ECHO, NULL, &options, &error));

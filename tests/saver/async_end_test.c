@@ -10,7 +10,6 @@ MUSTER_TEST (AsyncEnd, sync_with_nothing_to_wait_for_is_fine)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (async_sync (&f, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
@@ -36,7 +35,6 @@ MUSTER_TEST (AsyncEnd, shutdown_without_a_save_comes_back_at_once)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (muster_async_saver_shutdown (f.async, g_get_monotonic_time (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
@@ -167,7 +165,6 @@ static void
 drop (MusterSaveTicket *ticket G_GNUC_UNUSED, gpointer data)
 {
   Async *f = *(Async **)data;
-
   g_clear_object (&f->async);
 }
 
@@ -202,7 +199,6 @@ static void
 count (MusterSaveTicket *ticket, gpointer data)
 {
   GPtrArray *seen = data;
-
   if (muster_save_ticket_state (ticket) == MUSTER_SAVE_DURABLE &&
       muster_checkpoint_exists (muster_local_storage (), muster_save_ticket_path (ticket)))
     g_ptr_array_add (seen, g_thread_self ());
@@ -215,7 +211,6 @@ MUSTER_TEST (AsyncEnd, one_thread_writes_and_calls_back_for_each)
   g_autoptr (GPtrArray) seen = g_ptr_array_new ();
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){.finished = count, .finished_data = seen});
   g_autoptr (GError) error = NULL;
-
   for (gint64 step = 1; step <= 3; step++) {
     g_autoptr (MusterSaveTicket) ticket = async_save (&f, step, &error);
     MUSTER_EXPECT_TRUE (ticket != NULL);

@@ -156,7 +156,6 @@ call_from_within (gpointer data)
 {
   Within *self = data;
   gint64 soon = async_soon ();
-
   muster_save_ticket_unref (muster_async_saver_save (self->async, "d", 1, soon, NULL, &self->save));
   muster_save_ticket_unref (muster_async_saver_write (self->async, "p", soon, NULL, &self->write));
   muster_async_saver_read (self->async, "p", soon, NULL, &self->restore);
@@ -168,7 +167,6 @@ static void
 check_refused (Within *self)
 {
   GError **errors[] = {&self->save, &self->write, &self->restore, &self->sync, &self->shutdown};
-
   for (gsize i = 0; i < G_N_ELEMENTS (errors); i++) {
     MUSTER_EXPECT_ERROR (*errors[i], MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
     g_clear_error (errors[i]);

@@ -9,7 +9,6 @@ MUSTER_TEST (AsyncParts, leave_the_saver_and_its_counter_out)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterSaveTicket) first = async_save (&f, -1, &error);
   g_autoptr (MusterSaveTicket) second = async_save (&f, -1, &error);
   MUSTER_EXPECT_TRUE (async_sync (&f, &error));
@@ -99,7 +98,6 @@ MUSTER_TEST (AsyncParts, are_counted_once_in_the_background)
   const MusterSaveMetrics before = muster_save_metrics_process ();
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
   MUSTER_EXPECT_TRUE (async_sync (&f, &error));
 
@@ -119,7 +117,6 @@ MUSTER_TEST (AsyncParts, are_counted_once_where_they_are_saved_at_once)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = 15});
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   muster_gate_storage_fail (f.gates, 1, MUSTER_ERROR_UNAVAILABLE, "away");

@@ -14,7 +14,6 @@ static gpointer
 call_save (gpointer data)
 {
   Caller *self = data;
-
   self->ticket = async_save (self->f, self->step, NULL);
   g_atomic_int_set (&self->is_done, TRUE);
   return NULL;
@@ -157,7 +156,6 @@ MUSTER_TEST (AsyncPolicy, a_model_over_the_budget_is_saved_at_once_and_the_ticke
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = 15});
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
@@ -208,7 +206,6 @@ release (MusterSession *session G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED)
 MUSTER_TEST (AsyncPolicy, saves_under_the_name_of_the_ticket_whatever_the_consistent_cut_says)
 {
   static const MusterSaverConsistentCut consistent_cut = {rest, is_quiesced, call_it_100, release};
-
   for (guint64 budget = 0; budget <= 15; budget += 15) {
     g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = budget});
     g_autoptr (GError) error = NULL;

@@ -11,7 +11,6 @@ MUSTER_TEST (AsyncSaver, needs_a_saver_and_a_session)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_NULL (muster_async_saver_new (NULL, f.session, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   g_clear_error (&error);
@@ -24,7 +23,6 @@ n_threads (void)
 {
   g_autoptr (GDir) tasks = g_dir_open ("/proc/self/task", 0, NULL);
   guint n = 0;
-
   while (g_dir_read_name (tasks) != NULL)
     n++;
   return n;
@@ -35,7 +33,6 @@ MUSTER_TEST (AsyncSaver, makes_nothing_before_its_first_save)
 {
   guint before = n_threads ();
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
-
   MUSTER_EXPECT_EQ (n_threads (), before);
   g_auto (GStrv) files = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
   MUSTER_EXPECT_EQ (g_strv_length (files), 0u);
@@ -47,7 +44,6 @@ MUSTER_TEST (AsyncSaver, is_prepared_without_a_thread_or_a_file)
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
   g_autoptr (GError) error = NULL;
   guint before = n_threads ();
-
   MUSTER_EXPECT_TRUE (muster_async_saver_prepare (f.async, async_soon (), NULL, &error));
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (n_threads (), before);
@@ -64,7 +60,6 @@ MUSTER_TEST (AsyncSaver, numbers_its_saves_from_one)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterSaveTicket) first = async_save (&f, -1, &error);
   g_autoptr (MusterSaveTicket) second = async_save (&f, -1, &error);
 
@@ -83,7 +78,6 @@ MUSTER_TEST (AsyncSaver, takes_the_step_it_is_given_and_counts_on_from_it)
 {
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterSaveTicket) given = async_save (&f, 1200, &error);
   g_autoptr (MusterSaveTicket) counted = async_save (&f, -1, &error);
 

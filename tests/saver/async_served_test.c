@@ -48,7 +48,6 @@ add_filled (MusterGraphBuilder *b, const char *name, float value)
 {
   const gint64 dims[] = {N};
   g_autoptr (MusterTensor) tensor = muster_tensor_new (MUSTER_FLOAT, 1, dims);
-
   for (gsize i = 0; i < N; i++)
     ((float *)muster_tensor_data_mutable (tensor))[i] = value;
   muster_graph_builder_constant (b, name, tensor);
@@ -69,7 +68,6 @@ static void
 add_resource (MusterGraphBuilder *b)
 {
   const gint64 dims[] = {N};
-
   muster_graph_builder_node (b, "VarHandleOp", "res");
   muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
   muster_graph_builder_attr_shape (b, "shape", 1, dims);
@@ -87,7 +85,6 @@ add_references (MusterGraphBuilder *b)
   g_autoptr (MusterTensor) zeros = muster_tensor_new (MUSTER_FLOAT, 1, dims);
   g_autoptr (MusterTensor) text = muster_tensor_new_string ("before");
   g_autoptr (MusterTensor) after = muster_tensor_new_string ("after");
-
   memset (muster_tensor_data_mutable (zeros), 0, muster_tensor_n_bytes (zeros));
   muster_graph_builder_variable (b, "ref", zeros);
   muster_graph_builder_node (b, "AssignAdd", "ref/add");
@@ -107,7 +104,6 @@ build_model (gboolean sharded)
 {
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   g_autoptr (GError) error = NULL;
-
   add_filled (b, "zeros", 0);
   add_filled (b, "ones", 1);
   add_resource (b);
@@ -129,7 +125,6 @@ static void
 run (Job *job, const char *op, int times)
 {
   g_autoptr (GError) error = NULL;
-
   for (int i = 0; i < times; i++) {
     (void)muster_session_run_op (job->session, op, soon (), NULL, &error);
     MUSTER_EXPECT_NO_ERROR (error);
@@ -181,7 +176,6 @@ static void
 check_filled (MusterTensor *tensor, const char *name, float value)
 {
   const float *data = tensor != NULL ? muster_tensor_data (tensor) : NULL;
-
   for (gsize i = 0; data != NULL && i < N; i++) {
     if (data[i] == value)
       continue;
@@ -215,7 +209,6 @@ save_while_training (gboolean sharded)
 {
   g_auto (Job) job = job_new (sharded);
   g_autoptr (GError) error = NULL;
-
   muster_gate_storage_close_gate (job.gates, MUSTER_GATE_BEGIN);
   g_autoptr (MusterSaveTicket) first =
       muster_async_saver_save (job.async, muster_test_tmpdir (), -1, soon (), NULL, &error);
@@ -263,7 +256,6 @@ MUSTER_TEST (AsyncServed, fails_as_a_save_does_and_goes_on)
 {
   g_auto (Job) job = job_new (FALSE);
   g_autoptr (GError) error = NULL;
-
   muster_gate_storage_fail (job.gates, 1, MUSTER_ERROR_RESOURCE_EXHAUSTED, "no room");
   g_autoptr (MusterSaveTicket) failed =
       muster_async_saver_save (job.async, muster_test_tmpdir (), -1, soon (), NULL, &error);

@@ -24,7 +24,6 @@ add_variable (MusterGraphBuilder *builder, const char *name)
 {
   gint64 dims[N_DIMS] = {2, 3};
   g_autoptr (MusterTensor) zeros = muster_tensor_new (MUSTER_FLOAT, N_DIMS, dims);
-
   memset (muster_tensor_data_mutable (zeros), 0, 6 * sizeof (float));
   muster_graph_builder_variable (builder, name, zeros);
 }
@@ -34,7 +33,6 @@ pack (const ProtobufCMessage *message)
 {
   gsize size = protobuf_c_message_get_packed_size (message);
   guint8 *data = g_malloc (size + 1);
-
   protobuf_c_message_pack (message, data);
   return g_bytes_new_take (data, size);
 }
@@ -109,7 +107,6 @@ make_well (const Model *variables, guint n)
 {
   g_autoptr (GError) error = NULL;
   MusterMetaGraph *meta_graph = make (variables, n, &error);
-
   MUSTER_EXPECT_NO_ERROR (error);
   return meta_graph;
 }
@@ -145,7 +142,6 @@ expect_refused (MusterMetaGraph *meta_graph, const MusterSaverBuild *how, Muster
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) built = muster_saver_build (meta_graph, how, &error);
-
   MUSTER_EXPECT_NULL (built);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
   MUSTER_EXPECT_TRUE (error && strstr (error->message, words));
@@ -158,7 +154,6 @@ MUSTER_TEST (SaverBuilder, takes_all_global_variables_and_tensorflows_defaults)
 {
   g_autoptr (MusterMetaGraph) model = make_well (two, 2);
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterMetaGraph) built = muster_saver_build (model, NULL, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
@@ -185,7 +180,6 @@ MUSTER_TEST (SaverBuilder, orders_what_a_list_and_a_map_name_by_key)
   const MusterSaverBuild by_list = {.variables = list};
   const MusterSaverBuild by_map = {.map = map, .n_map = 2};
   g_autoptr (MusterMetaGraph) model = make_well (two, 2);
-
   g_autoptr (MusterMetaGraph) listed = muster_saver_build (model, &by_list, NULL);
   g_autoptr (MusterMetaGraph) mapped = muster_saver_build (model, &by_map, NULL);
 
@@ -203,7 +197,6 @@ MUSTER_TEST (SaverBuilder, saves_parts_as_slices_of_the_whole)
   const MusterSaverBuild by_list = {.variables = list};
   const MusterSaverBuild by_map = {.map = map, .n_map = 2};
   g_autoptr (MusterMetaGraph) model = make_well (split, 2);
-
   g_autoptr (MusterMetaGraph) listed = muster_saver_build (model, &by_list, NULL);
   g_autoptr (MusterMetaGraph) mapped = muster_saver_build (model, &by_map, NULL);
 
@@ -217,7 +210,6 @@ MUSTER_TEST (SaverBuilder, refuses_a_part_that_can_not_be_one)
 {
   const Model outside[] = {{.name = "p", .full_name = "q", .full = {4, 3}, .at = {3, 0}}};
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterMetaGraph) model = make (outside, 1, &error);
 
   MUSTER_EXPECT_NULL (model);
@@ -237,7 +229,6 @@ MUSTER_TEST (SaverBuilder, refuses_one_name_for_two_variables)
   g_autoptr (MusterMetaGraph) model = make_well (two, 2);
   g_autoptr (MusterMetaGraph) parts = make_well (split, 2);
   g_autoptr (MusterMetaGraph) clashing = make_well (clash, 2);
-
   MusterSaverBuild how = {.variables = twice};
   expect_refused (model, &how, MUSTER_ERROR_INVALID_ARGUMENT,
                   "At least two variables have the same name: v0");
@@ -262,7 +253,6 @@ MUSTER_TEST (SaverBuilder, takes_distinct_keys_for_what_would_clash)
   const MusterSaverBuild how = {.map = map, .n_map = 2};
   g_autoptr (MusterMetaGraph) model = make_well (clash, 2);
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterMetaGraph) built = muster_saver_build (model, &how, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
@@ -276,7 +266,6 @@ MUSTER_TEST (SaverBuilder, refuses_two_names_for_one_variable)
   const MusterSaverKey map[] = {{"v0too", "v0"}, {"v0", "v0"}};
   const MusterSaverBuild how = {.map = map, .n_map = 2};
   g_autoptr (MusterMetaGraph) model = make_well (two, 2);
-
   expect_refused (model, &how, MUSTER_ERROR_INVALID_ARGUMENT,
                   "The same saveable will be restored with two names: v0too");
 }
@@ -287,7 +276,6 @@ MUSTER_TEST (SaverBuilder, refuses_what_is_not_a_variable)
   const char *const no_variable[] = {"not_a_variable", NULL};
   const char *const no_node[] = {"nowhere", NULL};
   g_autoptr (MusterMetaGraph) model = make_well (two, 2);
-
   MusterSaverBuild how = {.variables = no_variable};
   expect_refused (model, &how, MUSTER_ERROR_INVALID_ARGUMENT,
                   "Variable to save is not a Variable: not_a_variable");
@@ -302,7 +290,6 @@ MUSTER_TEST (SaverBuilder, refuses_a_model_without_variables_unless_asked)
   const char *const none[] = {NULL};
   MusterSaverBuild how = {.variables = none};
   g_autoptr (MusterMetaGraph) model = make_well (two, 2);
-
   expect_refused (model, &how, MUSTER_ERROR_INVALID_ARGUMENT, "No variables to save");
   how.allow_empty = TRUE;
   g_autoptr (MusterMetaGraph) built = muster_saver_build (model, &how, NULL);
@@ -316,7 +303,6 @@ MUSTER_TEST (SaverBuilder, builds_a_saver_once_the_variables_are_there)
   g_autoptr (MusterMetaGraph) early = make_well (two, 1);
   g_autoptr (MusterMetaGraph) late = make_well (two, 2);
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_NULL (muster_saver_new (early, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_EXPECT_TRUE (error && strstr (error->message, "has no SaverDef"));
@@ -338,7 +324,6 @@ MUSTER_TEST (SaverBuilder, refuses_the_old_format)
 {
   const MusterSaverBuild how = {.version = 1};
   g_autoptr (MusterMetaGraph) model = make_well (two, 2);
-
   expect_refused (model, &how, MUSTER_ERROR_UNIMPLEMENTED, "V1");
 }
 
@@ -346,7 +331,6 @@ MUSTER_TEST (SaverBuilder, refuses_a_scope_that_tensorflow_would_not_take)
 {
   const char *const scopes[] = {"", "with space", "_x", "x/", "a:0"};
   g_autoptr (MusterMetaGraph) model = make_well (two, 2);
-
   for (guint i = 0; i < G_N_ELEMENTS (scopes); i++) {
     MusterSaverBuild how = {.scope = scopes[i]};
     expect_refused (model, &how, MUSTER_ERROR_INVALID_ARGUMENT, "is not a valid scope name");
@@ -358,7 +342,6 @@ MUSTER_TEST (SaverBuilder, keeps_several_savers_apart_by_scopes)
   const MusterSaverBuild collected = {.collect = TRUE, .max_to_keep = 3};
   g_autoptr (MusterMetaGraph) model = make_well (two, 2);
   gsize n;
-
   g_autoptr (MusterMetaGraph) one = muster_saver_build (model, NULL, NULL);
   g_autoptr (MusterMetaGraph) three = muster_saver_build (one, &collected, NULL);
 
@@ -376,7 +359,6 @@ MUSTER_TEST (SaverBuilder, makes_a_default_saver_once)
   g_autoptr (MusterMetaGraph) model = make_well (two, 2);
   g_autoptr (GError) error = NULL;
   gsize n;
-
   g_autoptr (MusterMetaGraph) first = muster_saver_default (model, &error);
   g_autoptr (MusterMetaGraph) second = muster_saver_default (first, &error);
 
@@ -424,7 +406,6 @@ MUSTER_TEST (SaverBuilder, builds_what_a_saver_saves_and_restores_with)
   const MusterSaverBuild plain = {0}, sharded = {.sharded = TRUE}, reshape = {.reshape = TRUE};
   const MusterSaverBuild *hows[] = {&plain, &sharded, &reshape};
   g_autoptr (MusterMetaGraph) model = make_well (two, 2);
-
   for (guint i = 0; i < G_N_ELEMENTS (hows); i++) {
     g_autoptr (GError) error = NULL;
     g_autoptr (MusterMetaGraph) built = muster_saver_build (model, hows[i], &error);

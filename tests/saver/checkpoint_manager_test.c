@@ -43,7 +43,6 @@ static void
 begin (Story *self, MusterCheckpointManagerOptions options)
 {
   g_autoptr (GError) error = NULL;
-
   if (self->f.clock == NULL)
     self->f = set_up ((MusterSaverOptions){0});
   options.clock = MUSTER_CLOCK (self->f.clock);
@@ -68,7 +67,6 @@ save_as (Story *self, gint64 number, gboolean check_interval)
 {
   g_auto (MusterSaved) saved = {0};
   g_autoptr (GError) error = NULL;
-
   muster_checkpoint_manager_save (self->manager, self->f.session, number, check_interval, &saved,
                                   MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
@@ -150,7 +148,6 @@ MUSTER_TEST (CheckpointManager, keeps_the_best_and_milestones)
 {
   static const double losses[] = {5, 1, 4, 2, 6, 3, 7, 8};
   g_auto (Story) story = {0};
-
   for (int i = 0; i < (int)G_N_ELEMENTS (losses); i++) {
     g_autofree char *name = g_strdup_printf ("ckpt-%d", i + 1);
     begin (&story, i < 6

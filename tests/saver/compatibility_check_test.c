@@ -23,7 +23,6 @@ static char *
 write_model (const MusterSmallVariable *variables, gsize n)
 {
   char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-1200", NULL);
-
   if (!muster_small_model_write (prefix, variables, n, 1, NULL))
     MUSTER_FAIL ("can't write '%s'", prefix);
   return prefix;
@@ -80,7 +79,6 @@ MUSTER_TEST (CompatibilityCheck, names_the_first_of_many_that_are_missing)
   MusterSmallVariable all[200];
   char names[G_N_ELEMENTS (all)][16];
   g_autoptr (GError) error = NULL;
-
   for (guint i = 0; i < G_N_ELEMENTS (all); i++) {
     g_snprintf (names[i], sizeof names[i], "v%03u", i);
     all[i] = (MusterSmallVariable){names[i], MUSTER_FLOAT, 1, {1, 0}};
@@ -115,7 +113,6 @@ MUSTER_TEST (CompatibilityCheck, says_that_there_is_no_such_checkpoint)
 {
   g_autoptr (MusterSaver) saver = saver_for (graph, 1);
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_FALSE (muster_saver_check_compatible (saver, "/nowhere/model", NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);

@@ -134,7 +134,6 @@ write_objects (const MusterSmallVariable *variables, guint n)
   g_autoptr (GByteArray) graph = g_byte_array_new (), values = g_byte_array_new ();
   g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (NULL, prefix, NULL);
   GByteArray *root = g_byte_array_new ();
-
   for (guint i = 0; i < n; i++) {
     g_autofree char *key = g_strdup_printf ("part%u/.ATTRIBUTES/VARIABLE_VALUE", i);
     g_autofree char *child_name = g_strdup_printf ("part%u", i);
@@ -249,7 +248,6 @@ MUSTER_TEST (Fit, knows_both_kinds_of_variables)
   g_autoptr (MusterSaver) saver = saver_of ("mlp_adam_resource");
   g_auto (MusterCompatibility) compatibility = {0};
   g_autoptr (GError) error = NULL;
-
   MUSTER_ASSERT_TRUE (saver != NULL);
   MUSTER_EXPECT_TRUE (muster_saver_compare (saver, "tests/fixtures/mlp_adam_ref.after5", NULL,
                                             &compatibility, &error));

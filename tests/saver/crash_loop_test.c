@@ -17,7 +17,6 @@ static char *
 live_and_die (void)
 {
   g_auto (Fixture) f = set_up (three, 3);
-
   MUSTER_EXPECT_TRUE (restore_latest (&f, (MusterRestoreOptions){.count_deaths = TRUE}));
   MUSTER_EXPECT_NO_ERROR (f.error);
   return g_path_get_basename (f.restored.prefix != NULL ? f.restored.prefix : "none");

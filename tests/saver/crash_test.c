@@ -61,7 +61,6 @@ static void
 note_size (const ModelLife *life)
 {
   MusterCheckpointOverview one = {0};
-
   MUSTER_EXPECT_TRUE (
       muster_checkpoint_inspect (life->storage, DIRECTORY "/model.ckpt-10", &one, NULL));
   full_size = muster_narrow_storage_used (life->storage, DIRECTORY) +
@@ -74,7 +73,6 @@ begin (const Story *story, GError **error)
 {
   g_autoptr (MusterCrashStorage) crash = muster_crash_storage_new ();
   g_auto (ModelLife) life = live (story, crash);
-
   muster_storage_make_directory (life.storage, DIRECTORY, NULL);
   for (int i = 0; i < 2; i++)
     if (story->steps[i] >= -1 && !save (&life, (guint8)(OLDEST + i), story->steps[i], error))
@@ -93,7 +91,6 @@ is_known_field (const char *line)
   static const char *const fields[] = {
       "model_checkpoint_path: \"", "all_model_checkpoint_paths: \"",
       "all_model_checkpoint_timestamps: ", "last_preserved_timestamp: "};
-
   for (gsize i = 0; i < G_N_ELEMENTS (fields); i++)
     if (g_str_has_prefix (line, fields[i]))
       return TRUE;
@@ -106,7 +103,6 @@ fault_of_state_file (MusterStorage *storage)
   g_autoptr (GBytes) bytes = muster_storage_read (storage, DIRECTORY "/checkpoint", NULL);
   gsize size;
   const char *data = bytes != NULL ? g_bytes_get_data (bytes, &size) : NULL;
-
   if (data == NULL)
     return NULL;
   g_autofree char *text = g_strndup (data, size);
@@ -137,7 +133,6 @@ fault_of_restored (ModelLife *life, int least, int most)
 {
   g_autoptr (GError) error = NULL;
   int value = restore (life, &error);
-
   if (value >= least && value <= most)
     return NULL;
   return g_strdup_printf ("it restores %d: %s", value, error != NULL ? error->message : "no error");
@@ -150,7 +145,6 @@ fault_of (const Story *story, MusterCrashStorage *crash, int least, int most, gb
   g_auto (ModelLife) life = live (story, crash);
   g_autoptr (GError) error = NULL;
   char *fault = fault_of_state_file (life.storage);
-
   if (fault == NULL && !story->is_damaged)
     fault = fault_of_listed (life.storage);
   if (fault == NULL)
@@ -184,7 +178,6 @@ fault_of_outcomes (const Story *story, MusterCrashStorage *crash, int least, int
 {
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   static guint n_seen, n_tried;
-
   for (guint i = 0; i < muster_crash_storage_n_outcomes (crash); i++) {
     g_autofree char *what = NULL;
     g_autoptr (MusterCrashStorage) after = muster_crash_storage_outcome (crash, i, &what);
@@ -213,7 +206,6 @@ stop_at (const Story *story, const Trial *trial, MusterCrashStorage *crash, guin
 {
   g_auto (ModelLife) life = live (story, crash);
   int old = restore (&life, NULL);
-
   MUSTER_EXPECT_EQ (old, story->steps[1] >= -1 ? OLD : 0);
   if (story->is_full)
     muster_narrow_storage_set_size (MUSTER_NARROW_STORAGE (life.storage), full_size);
@@ -232,7 +224,6 @@ try (const Story *story, Trial *trial)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterCrashStorage) before = begin (story, &error);
-
   MUSTER_EXPECT_NO_ERROR (error);
   for (guint n = 1; before != NULL; n++) {
     g_autoptr (MusterCrashStorage) crash = muster_crash_storage_copy (before);
@@ -266,28 +257,24 @@ expect_no_fault (const Story *story)
 MUSTER_TEST (Crash, in_the_first_save)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 5}, .steps = {-2, -2, 30}};
-
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_save_of_another_step)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 5}, .steps = {10, 20, 30}};
-
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_save_that_lets_an_old_one_go)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
-
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_save_that_keeps_none_beside_it)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 1}, .steps = {10, 20, 30}};
-
   expect_no_fault (&story);
 }
 
@@ -295,7 +282,6 @@ MUSTER_TEST (Crash, in_a_save_that_needs_the_room_of_an_old_one)
 {
   const Story story = {
       .model = {.is_whole = TRUE, .max_to_keep = 5}, .steps = {10, 20, 30}, .is_full = TRUE};
-
   expect_no_fault (&story);
 }
 
@@ -305,35 +291,30 @@ MUSTER_TEST (Crash, in_a_save_in_the_background_that_needs_the_room_of_an_old_on
                        .steps = {10, 20, 30},
                        .is_async = TRUE,
                        .is_full = TRUE};
-
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_save_of_the_same_name)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 5}, .steps = {10, 20, 20}};
-
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_save_without_a_number)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 5}, .steps = {-2, -1, -1}};
-
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_sharded_save_of_another_step)
 {
   const Story story = {.model = {.max_to_keep = 2}, .steps = {10, 20, 30}};
-
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_sharded_save_of_the_same_name)
 {
   const Story story = {.model = {.max_to_keep = 5}, .steps = {10, 20, 20}};
-
   expect_no_fault (&story);
 }
 
@@ -341,14 +322,12 @@ MUSTER_TEST (Crash, in_a_save_in_the_background)
 {
   const Story story = {
       .model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}, .is_async = TRUE};
-
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (Crash, in_a_sharded_save_in_the_background)
 {
   const Story story = {.model = {.max_to_keep = 5}, .steps = {10, 20, 20}, .is_async = TRUE};
-
   expect_no_fault (&story);
 }
 
@@ -401,7 +380,6 @@ static char *
 left_over (MusterCrashStorage *crash)
 {
   g_auto (GStrv) names = muster_storage_list (MUSTER_STORAGE (crash), DIRECTORY, NULL);
-
   for (char **name = names; name != NULL && *name != NULL; name++)
     if (strstr (*name, ".saving-") != NULL || strstr (*name, ".tempstate") != NULL)
       return g_strdup_printf ("'%s' is left", *name);
@@ -415,7 +393,6 @@ expect_no_loss_by_failure (const Story *story)
 {
   g_autoptr (MusterCrashStorage) first = begin (story, NULL);
   gboolean has_failed = TRUE;
-
   for (guint n = 1; has_failed && !muster_test_has_failed (); n++) {
     g_autoptr (MusterCrashStorage) crash = muster_crash_storage_copy (first);
     g_auto (ModelLife) life = live (story, crash);
@@ -436,28 +413,24 @@ expect_no_loss_by_failure (const Story *story)
 MUSTER_TEST (Failure, loses_nothing_in_a_save_of_another_step)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
-
   expect_no_loss_by_failure (&story);
 }
 
 MUSTER_TEST (Failure, loses_nothing_in_a_save_of_the_same_name)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 20}};
-
   expect_no_loss_by_failure (&story);
 }
 
 MUSTER_TEST (Failure, loses_nothing_in_a_sharded_save)
 {
   const Story story = {.model = {.max_to_keep = 2}, .steps = {10, 20, 30}};
-
   expect_no_loss_by_failure (&story);
 }
 
 MUSTER_TEST (Failure, loses_nothing_in_a_save_in_the_background)
 {
   const Story story = {.model = {.max_to_keep = 2}, .steps = {10, 20, 30}, .is_async = TRUE};
-
   expect_no_loss_by_failure (&story);
 }
 

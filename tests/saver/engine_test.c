@@ -21,7 +21,6 @@ write_ones (const MusterSmallVariable *variables, gsize n)
 {
   char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-1", NULL);
   g_autoptr (GError) error = NULL;
-
   muster_small_model_write (prefix, variables, n, 1, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return prefix;
@@ -111,7 +110,6 @@ MUSTER_TEST (SaverOnEngine, saves_nothing_of_a_model_without_values)
 {
   g_auto (Fixture) f = set_up (muster_small_variables, 2);
   g_autoptr (GError) error = NULL;
-
   g_autofree char *prefix = muster_saver_save (f.saver, f.session, muster_test_tmpdir (), 1,
                                                MUSTER_WAIT_FOREVER, NULL, &error);
 

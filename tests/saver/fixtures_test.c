@@ -39,7 +39,6 @@ MUSTER_TEST (SaverFixtures, fit_their_own_checkpoints)
 MUSTER_TEST (SaverFixtures, miss_the_slots_of_another_optimizer)
 {
   static const char *const adams[] = {"mlp_adam_ref", "mlp_adam_resource"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (adams); i++) {
     g_autoptr (MusterSaver) saver = saver_for (adams[i]);
     g_autoptr (GError) error = NULL;
@@ -79,7 +78,6 @@ flatten_matrices (const char *from, const char *to)
 MUSTER_TEST (SaverFixtures, know_the_shapes_of_both_kinds_of_variables)
 {
   static const char *const adams[] = {"mlp_adam_ref", "mlp_adam_resource"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (adams); i++) {
     g_autoptr (MusterSaver) saver = saver_for (adams[i]);
     g_autofree char *from = g_strdup_printf ("tests/fixtures/%s.after5", adams[i]);

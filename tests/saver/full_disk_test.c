@@ -48,7 +48,6 @@ n_files (const char *start)
 {
   g_auto (GStrv) files = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
   guint n = 0;
-
   for (char **file = files; file != NULL && *file != NULL; file++)
     n += g_str_has_prefix (*file, start);
   return n;
@@ -297,7 +296,6 @@ expect_no_room (Story *story, const char *expected)
 {
   g_auto (MusterSaved) saved = {0};
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_FALSE (save_within (story, 3, MUSTER_WAIT_FOREVER, &saved, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);

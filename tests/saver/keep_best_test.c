@@ -75,7 +75,6 @@ MUSTER_TEST (KeepBest, stays_beside_the_newest)
 {
   static const double accuracy[] = {0.9, 0.1, 0.8, 0.2, 0.3, 0.4};
   g_auto (Fixture) f = set_up (two_best);
-
   save_values (&f, accuracy, 6);
 
   expect_there (&f, "5 6", "1 3 5 6");
@@ -85,7 +84,6 @@ MUSTER_TEST (KeepBest, is_removed_once_others_are_better)
 {
   static const double accuracy[] = {0.5, 0.6, 0.7, 0.8, 0.1, 0.1};
   g_auto (Fixture) f = set_up (two_best);
-
   save_values (&f, accuracy, 6);
 
   expect_there (&f, "5 6", "3 4 5 6");
@@ -116,7 +114,6 @@ MUSTER_TEST (KeepBest, is_never_what_has_no_number)
 MUSTER_TEST (KeepBest, takes_a_value_for_one_save)
 {
   g_auto (Fixture) f = set_up (two_best);
-
   save_with (&f, 1, 0.5);
   save (&f, 2);
 
@@ -131,7 +128,6 @@ MUSTER_TEST (KeepBest, is_the_same_over_restarts)
 {
   static const double accuracy[] = {0.9, 0.1, 0.8, 0.2, 0.3, 0.85, 0.4, 0.1};
   g_auto (Fixture) f = set_up (two_best);
-
   for (gsize i = 0; i < G_N_ELEMENTS (accuracy); i++) {
     save_with (&f, (gint64)i + 1, accuracy[i]);
     restart (&f, two_best);
@@ -245,7 +241,6 @@ MUSTER_TEST (KeepBest, is_managed_over_a_restart_by_the_managers_rule)
 MUSTER_TEST (KeepSteps, stay_for_good)
 {
   g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 2, .keep_every_steps = 4});
-
   for (gint64 step = 1; step <= 10; step++)
     save (&f, step);
   expect_there (&f, "9 10", "4 8 9 10");
@@ -267,7 +262,6 @@ MUSTER_TEST (KeepSteps, are_the_first_at_or_after_each_multiple)
 {
   const MusterSaverOptions options = {.max_to_keep = 2, .keep_every_steps = 10};
   g_auto (Fixture) f = set_up (options);
-
   for (gint64 step = 0; step <= 5; step += 5)
     save (&f, step);
   restart (&f, options);

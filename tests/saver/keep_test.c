@@ -35,7 +35,6 @@ save_hourly (Fixture *f, gint64 first, gint64 last)
 MUSTER_TEST (Keep, one_in_every_so_many_hours_by_the_savers_rule)
 {
   g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 1, .keep_every_n_hours = 2});
-
   save_hourly (&f, 1, 9);
 
   expect_there (&f, "9", "3 5 7 9");
@@ -46,7 +45,6 @@ MUSTER_TEST (Keep, goes_by_the_stored_mark_after_a_restart)
 {
   MusterSaverOptions options = {.max_to_keep = 1, .keep_every_n_hours = 2};
   g_auto (Fixture) f = set_up (options);
-
   save_hourly (&f, 1, 2);
   for (gint64 step = 3; step <= 9; step++) {
     restart (&f, options);
@@ -127,7 +125,6 @@ MUSTER_TEST (Keep, by_the_managers_rule_from_the_last_one_kept)
   MusterSaverOptions options = {
       .max_to_keep = 1, .keep_every_n_hours = 2, .keep_rule = MUSTER_KEEP_MANAGER};
   g_auto (Fixture) f = set_up (options);
-
   save_hourly (&f, 1, 5);
   restart (&f, options);
   save_hourly (&f, 6, 9);
@@ -300,7 +297,6 @@ MUSTER_TEST (Options, two_savers_share_a_directory_by_two_state_files)
   g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 1});
   g_autoptr (MusterSaver) other = saver_with (&f, best);
   g_autoptr (GError) error = NULL;
-
   save (&f, 1);
   g_autofree char *two = save_by (&f, other, 2, &error);
   restart (&f, (MusterSaverOptions){.max_to_keep = 1});

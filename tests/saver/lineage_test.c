@@ -10,7 +10,6 @@ static void
 live_once (Tiers *f)
 {
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (tiers_begin (f, NULL, -1, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   tiers_save_all (f, 10, 10, BOTH);
@@ -29,7 +28,6 @@ static void
 wipe (const char *directory)
 {
   g_auto (GStrv) files = muster_storage_list (muster_local_storage (), directory, NULL);
-
   for (char **file = files; file != NULL && *file != NULL; file++) {
     g_autofree char *path = g_build_filename (directory, *file, NULL);
     (void)g_remove (path);
@@ -181,7 +179,6 @@ claim (void)
   g_autoptr (MusterFakeMaster) master = muster_fake_master_new (clock);
   g_autoptr (MusterSession) session = muster_master_create_session (
       MUSTER_MASTER (master), NULL, NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
-
   muster_fake_master_set_announcing (master);
   MusterLease *lease = muster_session_claim (session, &what, NULL, tiers_soon (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
@@ -200,7 +197,6 @@ set_epoch (const char *directory, gint64 epoch)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_record_read (NULL, directory, NULL);
-
   record->epoch = epoch;
   g_free (record->chief);
   record->chief = g_strdup ("somebody");

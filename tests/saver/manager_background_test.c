@@ -32,7 +32,6 @@ static void
 begin (Story *self, MusterCheckpointManagerOptions options)
 {
   g_autoptr (GError) error = NULL;
-
   self->f = async_set_up ((MusterAsyncOptions){0});
   self->ended = g_string_new (NULL);
   options.storage = MUSTER_STORAGE (self->f.gates);
@@ -60,7 +59,6 @@ static char *
 save_as (Story *self, gboolean check_interval, GError **error)
 {
   g_auto (MusterSaved) saved = {0};
-
   if (!muster_checkpoint_manager_save (self->manager, self->f.session, -1, check_interval, &saved,
                                        async_soon (), NULL, error))
     return g_strdup ("");
@@ -81,7 +79,6 @@ static void
 expect_sync (Story *self)
 {
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (muster_checkpoint_manager_sync (self->manager, async_soon (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }

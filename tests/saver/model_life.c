@@ -25,7 +25,6 @@ model_life_new (const MusterShardedModel *model, const MusterSaverOptions *optio
                     .storage = options->storage,
                     .master = muster_local_master_new_with_options (&master),
                     .saver = muster_saver_new (meta_graph, options, NULL)};
-
   self.session = muster_master_create_session (self.master, muster_meta_graph_graph (meta_graph),
                                                NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
   return self;
@@ -35,7 +34,6 @@ void
 model_life_claim (ModelLife *self)
 {
   const MusterClaim claim = {.model = "digits", .take_over = TRUE};
-
   self->clock = muster_fake_clock_new ();
   self->judge = muster_fake_master_new (self->clock);
   muster_fake_master_set_announcing (self->judge);
@@ -91,7 +89,6 @@ model_life_restore (ModelLife *self, const char *directory, GError **error)
 {
   const MusterRestoreOptions latest = {.directory = directory};
   g_auto (MusterRestored) restored = {0};
-
   if (!muster_saver_restore (self->saver, self->session, &latest, &restored, soon (), NULL, error))
     return -1;
   return restored.prefix != NULL ? muster_sharded_model_get (self->session, error) : 0;
@@ -102,7 +99,6 @@ model_life_fault (MusterStorage *storage, const char *prefix)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, prefix, &error);
-
   if (reader != NULL && muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error))
     return NULL;
   return g_strdup_printf ("'%s' is listed: %s", prefix, error->message);
@@ -113,7 +109,6 @@ model_life_fault_of_listed (MusterStorage *storage, const char *directory)
 {
   g_auto (GStrv) listed = muster_checkpoint_list (storage, directory, NULL);
   char *fault = NULL;
-
   for (char **prefix = listed; fault == NULL && prefix != NULL && *prefix != NULL; prefix++)
     fault = model_life_fault (storage, *prefix);
   return fault;

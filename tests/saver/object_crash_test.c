@@ -28,7 +28,6 @@ live (const Story *story, MusterObjectStorage *process)
 {
   const MusterSaverOptions options = {.storage = MUSTER_STORAGE (process)};
   ModelLife life = model_life_new (&story->model, &options, NULL);
-
   model_life_claim (&life);
   if (story->is_async)
     model_life_save_in_background (&life);
@@ -59,7 +58,6 @@ begin (const Story *story)
   MusterObjectStorage *store = object_storage_new ();
   g_auto (ModelLife) life = live (story, store);
   g_autoptr (GError) error = NULL;
-
   for (int i = 0; i < 2; i++)
     MUSTER_EXPECT_TRUE (save (&life, (guint8)(OLDEST + i), story->steps[i], &error));
   MUSTER_EXPECT_NO_ERROR (error);
@@ -79,7 +77,6 @@ static char *
 left_over (MusterStorage *storage)
 {
   g_auto (GStrv) names = muster_storage_list (storage, DIRECTORY, NULL);
-
   for (char **name = names; name != NULL && *name != NULL; name++) {
     const char *dot = strstr (*name, ".data-");
     g_autofree char *base = dot != NULL ? g_strndup (*name, (gsize)(dot - *name)) : NULL;
@@ -97,7 +94,6 @@ fault_of (const Story *story, MusterObjectStorage *store, int least, int most)
   g_autoptr (MusterObjectStorage) process = object_storage_process (store);
   g_autoptr (GError) error = NULL;
   char *fault = fault_of_listed (MUSTER_STORAGE (process));
-
   if (fault != NULL)
     return fault;
   g_auto (ModelLife) life = live (story, process);
@@ -120,7 +116,6 @@ expect_no_loss_by_stop (const Story *story)
 {
   g_autoptr (MusterObjectStorage) first = begin (story);
   guint n_stops = 0;
-
   for (guint n = 1; n < 400 && !muster_test_has_failed (); n++) {
     gboolean has_stopped = FALSE;
     for (int has_effect = 0; has_effect < 2; has_effect++) {
@@ -147,21 +142,18 @@ expect_no_loss_by_stop (const Story *story)
 MUSTER_TEST (ObjectCrash, loses_nothing_in_a_save_of_another_step)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
-
   expect_no_loss_by_stop (&story);
 }
 
 MUSTER_TEST (ObjectCrash, loses_nothing_in_a_save_of_the_same_name)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 20}};
-
   expect_no_loss_by_stop (&story);
 }
 
 MUSTER_TEST (ObjectCrash, loses_nothing_in_a_sharded_save)
 {
   const Story story = {.model = {.max_to_keep = 2}, .steps = {10, 20, 30}};
-
   expect_no_loss_by_stop (&story);
 }
 
@@ -169,7 +161,6 @@ MUSTER_TEST (ObjectCrash, loses_nothing_in_a_save_in_the_background)
 {
   const Story story = {
       .model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}, .is_async = TRUE};
-
   expect_no_loss_by_stop (&story);
 }
 
@@ -180,7 +171,6 @@ MUSTER_TEST (ObjectFailure, loses_nothing_at_any_call_of_a_save)
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
   g_autoptr (MusterObjectStorage) first = begin (&story);
   gboolean has_failed = TRUE;
-
   for (guint n = 1; has_failed && !muster_test_has_failed (); n++) {
     g_autoptr (MusterObjectStorage) process = object_storage_copy (first);
     g_autoptr (GError) error = NULL;
@@ -225,7 +215,6 @@ static char *
 fault_of_next (ModelLife *life, const Story *story)
 {
   g_autoptr (GError) error = NULL;
-
   if (!save (life, NEXT, 40, &error))
     return g_strdup_printf ("the next save: %s", error->message);
   if (restore (life, &error) != NEXT)
@@ -243,7 +232,6 @@ expect_no_loss_by (const Story *story, Harm harm, const char *what)
   g_autoptr (MusterObjectStorage) first = begin (story);
   gboolean has_failed = TRUE;
   guint n = 1;
-
   for (; has_failed && !muster_test_has_failed (); n++) {
     g_autoptr (MusterObjectStorage) process = object_storage_copy (first);
     g_autoptr (GError) error = NULL;
@@ -284,7 +272,6 @@ MUSTER_TEST (ObjectFailure, what_stays_in_the_list_is_not_doomed)
   const Story more = {.model = {.is_whole = TRUE, .max_to_keep = 5}, .steps = {10, 20, 30}};
   g_autoptr (MusterObjectStorage) first = begin (&story);
   gboolean has_failed = TRUE;
-
   for (guint n = 1; has_failed && !muster_test_has_failed (); n++) {
     g_autoptr (MusterObjectStorage) process = object_storage_copy (first);
     gboolean is_saved;
@@ -313,7 +300,6 @@ MUSTER_TEST (ObjectSave, sends_each_byte_once)
   g_autoptr (MusterObjectStorage) store = begin (&story);
   g_auto (ModelLife) life = live (&story, store);
   const guint64 before = object_storage_sent (store);
-
   MUSTER_EXPECT_TRUE (save (&life, NEW, 30, NULL));
   MUSTER_EXPECT_EQ (object_storage_copied (store), 0u);
   MUSTER_EXPECT_LT (object_storage_sent (store) - before, (guint64)(1 << 20) + (1 << 18));
@@ -324,7 +310,6 @@ MUSTER_TEST (ObjectSave, keeps_as_many_as_it_should)
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
   g_autoptr (MusterObjectStorage) store = begin (&story);
   g_auto (ModelLife) life = live (&story, store);
-
   MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
   MUSTER_EXPECT_TRUE (save (&life, NEW, 30, NULL));
   g_auto (GStrv) listed = muster_checkpoint_list (life.storage, DIRECTORY, NULL);
@@ -341,7 +326,6 @@ take_over (gpointer other)
 {
   ModelLife *life = other;
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (muster_saver_claim_directory (life->saver, DIRECTORY, soon (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
@@ -350,7 +334,6 @@ static void
 take_over_and_save (gpointer other)
 {
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (save (other, NEXT, 30, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
@@ -364,7 +347,6 @@ expect_loss (const char *file, void (*act) (gpointer data), int value)
   g_autoptr (GError) error = NULL;
   g_auto (ModelLife) old = live (&plain, store);
   g_auto (ModelLife) new = live (&plain, second);
-
   MUSTER_EXPECT_EQ (restore (&old, NULL), OLD);
   MUSTER_EXPECT_TRUE (muster_saver_claim_directory (old.saver, DIRECTORY, soon (), NULL, NULL));
   object_storage_before_replace (store, file, act, &new);
@@ -400,7 +382,6 @@ MUSTER_TEST (ObjectChiefs, a_claim_that_loses_the_race_is_made_again)
   g_autoptr (GError) error = NULL;
   g_auto (ModelLife) one = live (&plain, store);
   g_auto (ModelLife) other = live (&plain, second);
-
   object_storage_before_replace (store, "checkpoint.muster", take_over, &other);
   MUSTER_EXPECT_TRUE (muster_saver_claim_directory (one.saver, DIRECTORY, soon (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
@@ -435,7 +416,6 @@ MUSTER_TEST (ObjectSweep, removes_what_is_older_than_the_claim_and_nobodys)
   g_autoptr (MusterObjectStorage) store = begin (&plain);
   g_autoptr (MusterObjectStorage) process = object_storage_process (store);
   MusterStorage *storage = MUSTER_STORAGE (store);
-
   put (storage, "model.ckpt-25.data-00000-of-00001");
   put (storage, "other-25.data-00000-of-00001");
   put (storage, "notes.txt");
@@ -465,7 +445,6 @@ MUSTER_TEST (ObjectSweep, leaves_what_may_be_somebodys_without_a_chief)
   g_autoptr (MusterObjectStorage) process = object_storage_process (store);
   MusterStorageFile *uploads[2];
   const gint64 two_days_us = (gint64)48 * 3600 * MUSTER_SECOND;
-
   object_storage_pass (store, -two_days_us);
   uploads[0] = muster_storage_create (MUSTER_STORAGE (store), names[0], NULL);
   object_storage_pass (store, two_days_us);

@@ -11,7 +11,6 @@ claim (Fixture *f)
 {
   MusterClaim claim = {.model = "digits", .take_over = TRUE};
   g_autoptr (GError) error = NULL;
-
   muster_fake_master_set_announcing (f->master);
   MusterLease *lease =
       muster_session_claim (f->session, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
@@ -150,7 +149,6 @@ static gpointer
 save_some (gpointer data)
 {
   Writer *self = data;
-
   for (gint64 step = 0; step < 20; step++) {
     g_autoptr (GError) error = NULL;
     g_autofree char *prefix = save_by (&self->f, self->f.saver, self->first + step, &error);

@@ -12,7 +12,6 @@ static void
 begin_run (Fixture *f)
 {
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (muster_saver_begin_run (f->saver, muster_test_tmpdir (), NULL, -1,
                                               MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
@@ -167,7 +166,6 @@ can_be_taken_by_another_process (Fixture *f)
 {
   int status = -1;
   const pid_t child = fork ();
-
   if (child == 0)
     _exit (take (saver_with (f, (MusterSaverOptions){0}), NULL) ? 0 : 1);
   MUSTER_EXPECT_EQ (waitpid (child, &status, 0), child);

@@ -27,7 +27,6 @@ test_session_run (MusterSession *session, const MusterStep *step, MusterTensor *
                   GBytes **metadata, GCancellable *cancellable, GError **error)
 {
   MusterTestSession *self = MUSTER_TEST_SESSION (session);
-
   self->n_runs++;
   return muster_session_run (self->inner, step, fetched, metadata, cancellable, error);
 }
@@ -37,7 +36,6 @@ test_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadline
                      GCancellable *cancellable, GError **error)
 {
   MusterTestSession *self = MUSTER_TEST_SESSION (session);
-
   self->n_extends++;
   if (self->extend_fails) {
     g_set_error_literal (error, MUSTER_ERROR, self->extend_fails, "as told");
@@ -65,7 +63,6 @@ static void
 muster_test_session_class_init (MusterTestSessionClass *klass)
 {
   MusterSessionClass *session = MUSTER_SESSION_CLASS (klass);
-
   session->run = test_session_run;
   session->extend = test_session_extend;
   session->close = test_session_close;
@@ -105,7 +102,6 @@ new_model (gboolean sharded)
   const char *const init[] = {"v/Assign", "w/Assign", NULL};
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
   g_autoptr (GError) error = NULL;
-
   add_variable (builder, "v", "/job:ps/task:0");
   add_variable (builder, "w", "/job:ps/task:1/cpu:0");
   muster_graph_builder_group (builder, "init", init);
@@ -131,7 +127,6 @@ set_up (gboolean sharded, gboolean shared)
                .model = new_model (sharded)};
   g_autoptr (GError) error = NULL;
   const MusterSaverOptions options = {.storage = f.chiefs};
-
   f.masters = shared ? g_object_ref (f.chiefs) : MUSTER_STORAGE (muster_crash_storage_new ());
   f.saver = muster_saver_new (f.model, &options, &error);
   MUSTER_EXPECT_NO_ERROR (error);
@@ -176,7 +171,6 @@ MUSTER_TEST (SaverProbe, is_content_with_a_directory_that_all_see)
 {
   g_auto (Fixture) f = set_up (TRUE, TRUE);
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (probe (&f, "run/one", &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
@@ -188,7 +182,6 @@ MUSTER_TEST (SaverProbe, names_each_task_that_does_not_see_the_directory)
 {
   g_auto (Fixture) f = set_up (TRUE, FALSE);
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_FALSE (probe (&f, "run", &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
@@ -203,7 +196,6 @@ MUSTER_TEST (SaverProbe, asks_the_master_itself_where_no_device_is_named)
 {
   g_auto (Fixture) f = set_up (FALSE, FALSE);
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_FALSE (probe (&f, "run", &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
@@ -213,7 +205,6 @@ MUSTER_TEST (SaverProbe, asks_the_master_itself_where_no_device_is_named)
 MUSTER_TEST (SaverProbe, adds_its_nodes_to_a_session_once)
 {
   g_auto (Fixture) f = set_up (TRUE, TRUE);
-
   MUSTER_EXPECT_TRUE (probe (&f, "one", NULL));
   MUSTER_EXPECT_TRUE (probe (&f, "two", NULL));
   MUSTER_EXPECT_TRUE (probe (&f, "one", NULL));
@@ -228,7 +219,6 @@ MUSTER_TEST (SaverProbe, lets_two_savers_probe_one_session)
   const MusterSaverOptions options = {.storage = f.chiefs};
   g_autoptr (MusterSaver) other = muster_saver_new (f.model, &options, NULL);
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (probe (&f, "run", NULL));
   MUSTER_EXPECT_TRUE (muster_saver_probe (other, MUSTER_SESSION (f.session), "run",
                                           test_deadline (), NULL, &error));
@@ -240,7 +230,6 @@ MUSTER_TEST (SaverProbe, lets_two_savers_probe_one_session)
 MUSTER_TEST (SaverProbe, passes_over_a_session_that_takes_no_nodes)
 {
   const MusterError codes[] = {MUSTER_ERROR_UNIMPLEMENTED, MUSTER_ERROR_INVALID_ARGUMENT};
-
   for (guint i = 0; i < G_N_ELEMENTS (codes); i++) {
     g_auto (Fixture) f = set_up (TRUE, FALSE);
     g_autoptr (GError) error = NULL;
@@ -255,7 +244,6 @@ MUSTER_TEST (SaverProbe, fails_with_a_master_that_is_gone)
 {
   const MusterError codes[] = {MUSTER_ERROR_UNAVAILABLE, MUSTER_ERROR_ABORTED,
                                MUSTER_ERROR_DEADLINE_EXCEEDED};
-
   for (guint i = 0; i < G_N_ELEMENTS (codes); i++) {
     g_auto (Fixture) f = set_up (TRUE, TRUE);
     g_autoptr (GError) error = NULL;
@@ -282,7 +270,6 @@ MUSTER_TEST (SaverProbe, comes_before_the_first_save)
 {
   g_auto (Fixture) f = set_up (TRUE, FALSE);
   g_autoptr (GError) error = NULL;
-
   g_autofree char *unseen = muster_saver_save (f.saver, MUSTER_SESSION (f.session), "run", 1,
                                                test_deadline (), NULL, &error);
   MUSTER_EXPECT_NULL (unseen);
@@ -306,7 +293,6 @@ MUSTER_TEST (SaverProbe, is_left_out_where_asked)
   const MusterSaverOptions options = {.storage = f.chiefs, .no_probe = TRUE};
   g_autoptr (MusterSaver) saver = muster_saver_new (f.model, &options, NULL);
   g_autoptr (GError) error = NULL;
-
   g_autofree char *saved = muster_saver_save (saver, MUSTER_SESSION (f.session), "run", 1,
                                               test_deadline (), NULL, &error);
 

@@ -16,7 +16,6 @@ Fixture
 set_up (const MusterSmallVariable *variables, gsize n)
 {
   Fixture f = {.meta_graph = muster_small_model_new (variables, n, 5)};
-
   f.saver = muster_saver_new (f.meta_graph, NULL, &f.error);
   f.master = muster_local_master_new ();
   f.session = muster_master_create_session (f.master, muster_meta_graph_graph (f.meta_graph), NULL,
@@ -46,7 +45,6 @@ char *
 write_as (const char *name, const MusterSmallVariable *variables, gsize n, int value)
 {
   char *prefix = path_of (name);
-
   if (!muster_small_model_write (prefix, variables, n, value, NULL))
     MUSTER_FAIL ("can't write '%s'", prefix);
   return prefix;
@@ -57,7 +55,6 @@ write_state (const char *first, ...)
 {
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
   va_list args;
-
   va_start (args, first);
   for (const char *prefix = first; prefix != NULL; prefix = va_arg (args, const char *)) {
     g_free (state->latest);

@@ -181,7 +181,6 @@ static void
 save_and_remove (gpointer user_data)
 {
   const SaverAtWork *self = user_data;
-
   if (self->saved != NULL)
     write_state (self->saved, NULL);
   for (const char *const *prefix = self->removed; *prefix; prefix++)
@@ -193,7 +192,6 @@ watch (Fixture *f)
 {
   MusterWatchedStorage *storage = muster_watched_storage_new ();
   const MusterSaverOptions options = {.storage = MUSTER_STORAGE (storage)};
-
   g_clear_object (&f->saver);
   f->saver = muster_saver_new (f->meta_graph, &options, NULL);
   return storage;

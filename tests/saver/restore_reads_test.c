@@ -43,7 +43,6 @@ set_up (gboolean is_whole, gboolean is_served, const char *directory)
   g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&f.model);
   const MusterSaverOptions options = {.storage = MUSTER_STORAGE (f.storage)};
   guint often;
-
   f.local = muster_local_master_new_with_options (
       &(MusterLocalMasterOptions){.storage = MUSTER_STORAGE (f.storage)});
   f.master = g_object_ref (f.local);
@@ -81,7 +80,6 @@ restore (Fixture *f, const char *directory, const MusterRestoreOptions *how)
   g_auto (MusterRestored) restored = {0};
   MusterRestoreOptions options = how != NULL ? *how : (MusterRestoreOptions){0};
   guint often = 0;
-
   options.directory = directory;
   MUSTER_EXPECT_TRUE (muster_saver_restore (f->saver, f->session, &options, &restored,
                                             MUSTER_WAIT_FOREVER, NULL, &error));

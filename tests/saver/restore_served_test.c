@@ -46,7 +46,6 @@ save_values (Served *f, MusterMetaGraph *meta_graph, guint8 first)
       &(MusterLocalMasterOptions){.storage = MUSTER_STORAGE (f->chiefs)});
   g_autoptr (MusterSession) session = session_on (master, meta_graph);
   g_autoptr (GError) error = NULL;
-
   muster_storage_make_directory (MUSTER_STORAGE (f->chiefs), DIRECTORY, NULL);
   for (guint8 value = first; value <= NEWER; value++) {
     (void)muster_sharded_model_set (&f->model, session, value, &error);
@@ -78,7 +77,6 @@ set_up (MusterShardedModel model, guint8 first)
   Served f = {.model = model, .chiefs = muster_crash_storage_new ()};
   g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&f.model);
   const MusterSaverOptions options = {.storage = MUSTER_STORAGE (f.chiefs)};
-
   f.saver = muster_saver_new (meta_graph, &options, &f.error);
   MUSTER_EXPECT_NO_ERROR (f.error);
   save_values (&f, meta_graph, first);
@@ -236,7 +234,6 @@ write_values (const char *name, MusterCheckpointState *state, const MusterSmallV
               int value)
 {
   char *prefix = g_build_filename (muster_test_tmpdir (), name, NULL);
-
   MUSTER_EXPECT_TRUE (muster_small_model_write (prefix, variables, 2, value, NULL));
   g_free (state->latest);
   state->latest = g_strdup (prefix);
@@ -376,7 +373,6 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fed, fed_clear)
 MUSTER_TEST (RestoreServed, passes_over_one_that_changes_while_it_is_fed)
 {
   g_auto (Fed) f = {0};
-
   feed (&f, OLDER);
 
   MUSTER_ASSERT_NO_ERROR (f.error);
@@ -391,7 +387,6 @@ MUSTER_TEST (RestoreServed, passes_over_one_that_changes_while_it_is_fed)
 MUSTER_TEST (RestoreServed, says_that_variables_have_values_of_one_that_changed)
 {
   g_auto (Fed) f = {0};
-
   feed (&f, NEWER);
 
   MUSTER_EXPECT_EQ (f.values[0] + f.values[1], NEWER); /* one of them */

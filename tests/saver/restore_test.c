@@ -54,7 +54,6 @@ MUSTER_TEST (RestoreWith, restores_twice_from_one_file)
 MUSTER_TEST (RestoreWith, says_that_there_is_no_such_checkpoint)
 {
   g_auto (Fixture) f = set_up (three, 3);
-
   MUSTER_EXPECT_FALSE (restore (&f, "/nowhere/model", (MusterRestoreOptions){0}));
 
   MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
@@ -64,7 +63,6 @@ MUSTER_TEST (RestoreWith, says_that_there_is_no_such_checkpoint)
 MUSTER_TEST (RestoreWith, refuses_no_prefix)
 {
   g_auto (Fixture) f = set_up (three, 3);
-
   MUSTER_EXPECT_FALSE (restore (&f, NULL, (MusterRestoreOptions){0}));
   MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_EXPECT_STREQ (f.error->message, "Can't load save_path when it is None.");
@@ -81,7 +79,6 @@ static void
 note_progress (guint64 done, guint64 total, gpointer user_data)
 {
   Told *told = user_data;
-
   MUSTER_EXPECT_GE (done, told->done);
   *told = (Told){done, total, told->calls + 1};
 }
@@ -120,7 +117,6 @@ static void
 try_to_remove (guint64 done G_GNUC_UNUSED, guint64 total G_GNUC_UNUSED, gpointer user_data)
 {
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_FALSE (muster_remove_checkpoint (muster_local_storage (), user_data, &error));
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_BUSY);
 }
@@ -141,7 +137,6 @@ MUSTER_TEST (RestoreOptions, takes_a_checkpoint_or_a_directory)
   g_auto (Fixture) f = set_up (muster_small_variables, 2);
   const MusterRestoreOptions both = {.prefix = "a/model.ckpt-1", .directory = "a"};
   g_autoptr (GError) neither = NULL, two = NULL;
-
   MUSTER_EXPECT_FALSE (
       muster_saver_restore (f.saver, f.session, NULL, NULL, MUSTER_WAIT_FOREVER, NULL, &neither));
   MUSTER_EXPECT_ERROR (neither, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
@@ -158,7 +153,6 @@ MUSTER_TEST (RestoreOptions, keeps_options_beyond_their_caller)
   const char *const needs[] = {need, NULL};
   const MusterRestoreOptions callers = {
       .directory = directory, .names = names, .needs = needs, .reshape = TRUE};
-
   g_autoptr (MusterRestoreOptions) copy = muster_restore_options_copy (&callers);
   *directory = *need = 'x';
 

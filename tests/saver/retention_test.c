@@ -37,7 +37,6 @@ static char *
 steps_on_disk (void)
 {
   GString *steps = g_string_new (NULL);
-
   for (int step = 0; step < 20; step++) {
     g_autofree char *prefix = g_strdup_printf ("%s/model.ckpt-%d", muster_test_tmpdir (), step);
     if (muster_checkpoint_exists (muster_local_storage (), prefix))
@@ -114,7 +113,6 @@ MUSTER_TEST (Retention, records_the_sums_of_large_files_too)
 MUSTER_TEST (Retention, keeps_as_many_as_the_saver_def_says)
 {
   g_auto (Fixture) f = keeping (3, 0);
-
   save_steps (&f, 1, 7);
 
   expect_steps (&f, "5 6 7");
@@ -123,7 +121,6 @@ MUSTER_TEST (Retention, keeps_as_many_as_the_saver_def_says)
 MUSTER_TEST (Retention, keeps_as_many_as_the_options_say)
 {
   g_auto (Fixture) f = keeping (3, 2);
-
   save_steps (&f, 1, 7);
 
   expect_steps (&f, "6 7");
@@ -145,7 +142,6 @@ MUSTER_TEST (Retention, keeps_and_lists_all_when_asked)
 MUSTER_TEST (Retention, lists_a_checkpoint_once)
 {
   g_auto (Fixture) f = keeping (3, 0);
-
   save_steps (&f, 1, 3);
   save (&f, 1);
 

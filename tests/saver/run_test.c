@@ -6,7 +6,6 @@ static void
 begin (Fixture *f, const char *prefix, gint64 step)
 {
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (muster_saver_begin_run (f->saver, muster_test_tmpdir (), prefix, step,
                                               MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);

@@ -8,7 +8,6 @@
 MUSTER_TEST (SaveMetrics, count_a_duration_that_ends_before_it_starts_as_none)
 {
   MusterSaveMeter *meter = muster_save_meter_new (0);
-
   muster_save_meter_blocked (meter, 100, 40);
   muster_save_meter_written (meter, 100, 40, FALSE);
 
@@ -22,7 +21,6 @@ MUSTER_TEST (SaveMetrics, count_a_duration_that_ends_before_it_starts_as_none)
 MUSTER_TEST (SaveMetrics, know_the_sum_the_least_and_the_most)
 {
   MusterSaveMeter *meter = muster_save_meter_new (0);
-
   muster_save_meter_blocked (meter, 0, 30);
   muster_save_meter_blocked (meter, 0, 10);
   muster_save_meter_blocked (meter, 0, 20);
@@ -39,7 +37,6 @@ MUSTER_TEST (SaveMetrics, know_the_sum_the_least_and_the_most)
 MUSTER_TEST (SaveMetrics, count_only_what_is_durable_as_progress)
 {
   MusterSaveMeter *meter = muster_save_meter_new (1000);
-
   muster_save_meter_written (meter, 1500, 1600, TRUE);
   MUSTER_EXPECT_EQ (muster_save_meter_read (meter).progress_saved_us, 500);
   muster_save_meter_written (meter, 2000, 2100, FALSE);

@@ -20,7 +20,6 @@ set_up (void)
 {
   Fixture f = {.clock = muster_fake_clock_new ()};
   const MusterSaverOptions options = {.clock = MUSTER_CLOCK (f.clock), .no_probe = TRUE};
-
   f.meta_graph = muster_small_model_new (muster_small_variables, 2, 5);
   f.master = muster_fake_master_new (f.clock);
   f.session = muster_master_create_session (MUSTER_MASTER (f.master), NULL, NULL,
@@ -79,7 +78,6 @@ save (Fixture *f, gint64 step)
 {
   const MusterSaveHow how = {.written = on_written, .written_data = f};
   g_auto (MusterSaved) saved = {0};
-
   return muster_saver_save_with (f->saver, f->session, muster_test_tmpdir (), step, &how, &saved,
                                  MUSTER_WAIT_FOREVER, NULL, NULL);
 }
@@ -88,7 +86,6 @@ MUSTER_TEST (SaverStatus, is_empty_at_first)
 {
   g_auto (Fixture) f = set_up ();
   g_auto (MusterSaveStatus) status = MUSTER_SAVE_STATUS_INIT;
-
   muster_saver_status (f.saver, &status);
 
   const MusterSaveStatus empty = MUSTER_SAVE_STATUS_INIT;
@@ -135,7 +132,6 @@ MUSTER_TEST (SaverStatus, counts_failed_saves_without_their_time)
 {
   g_auto (Fixture) f = set_up ();
   g_auto (MusterSaveStatus) status = MUSTER_SAVE_STATUS_INIT;
-
   MUSTER_EXPECT_FALSE (save (&f, 7)); /* the fake master writes nothing */
   muster_saver_status (f.saver, &status);
 

@@ -29,7 +29,6 @@ static Fixture
 set_up (void)
 {
   Fixture f = {.clock = muster_fake_clock_new ()};
-
   f.meta_graph = muster_small_model_new (muster_small_variables, 2, 5);
   f.master = muster_fake_master_new (f.clock);
   f.session = muster_master_create_session (MUSTER_MASTER (f.master), NULL, NULL,
@@ -316,7 +315,6 @@ MUSTER_TEST (Save, refuses_a_base_name_with_a_directory)
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaver) saver = saver_with (&f, (MusterSaverOptions){.base_name = "a/b"}, &error);
-
   MUSTER_EXPECT_NULL (saver);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
@@ -325,7 +323,6 @@ static MusterLease *
 claim (Fixture *f)
 {
   MusterClaim claim = {.model = "digits"};
-
   muster_fake_master_set_announcing (f->master);
   return muster_session_claim (f->session, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
 }
@@ -435,7 +432,6 @@ MUSTER_TEST (Saver, needs_a_saver_def)
   g_autoptr (MusterMetaGraph) meta_graph = muster_meta_graph_new_for_graph (graph);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, NULL, &error);
-
   MUSTER_EXPECT_NULL (saver);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
@@ -459,7 +455,6 @@ is_as_saved (const char *prefix)
 {
   g_autoptr (GError) error = NULL;
   gboolean is_as_saved = muster_checkpoint_check_meta_graph (NULL, prefix, &error);
-
   if (!is_as_saved)
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
   return is_as_saved;
@@ -529,7 +524,6 @@ MUSTER_TEST (Save, takes_nothing_but_a_session)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
-
   g_autofree char *none = muster_saver_save (f.saver, NULL, muster_test_tmpdir (), 1,
                                              MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NULL (none);
@@ -578,7 +572,6 @@ MUSTER_TEST (Save, refuses_a_checkpoint_with_a_scheme_wherever_one_is_read)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) restored = NULL, checked = NULL;
-
   MUSTER_EXPECT_FALSE (muster_saver_restore (
       f.saver, f.session, &(MusterRestoreOptions){.prefix = "hdfs://b/model.ckpt-1"}, NULL,
       MUSTER_WAIT_FOREVER, NULL, &restored));

@@ -24,7 +24,6 @@ add (Fixture *f, const char *name, gpointer saveable, MusterSaveableFlags flags)
 {
   g_autoptr (GError) error = NULL;
   gboolean added = muster_saver_add_saveable (f->saver, name, saveable, flags, &error);
-
   MUSTER_EXPECT_NO_ERROR (error);
   return added;
 }
@@ -183,7 +182,6 @@ MUSTER_TEST (Saveable, has_a_name_of_its_own)
   g_autoptr (MusterNotebook) notebook = muster_notebook_new (7);
   g_autoptr (GError) error = NULL;
   MusterSaveable *saveable = MUSTER_SAVEABLE (notebook);
-
   MUSTER_EXPECT_FALSE (
       muster_saver_add_saveable (f.saver, "", saveable, MUSTER_SAVEABLE_DEFAULT, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
@@ -262,7 +260,6 @@ slate_copy (MusterSaveable *saveable G_GNUC_UNUSED, GPtrArray *tensors,
 {
   g_autoptr (MusterTensor) keys = muster_tensor_new_strv ((const char *const[]){"a", "b", NULL});
   g_autoptr (MusterTensor) values = muster_tensor_new_int64 (5);
-
   muster_named_tensors_add (tensors, "keys", keys);
   muster_named_tensors_add (tensors, "values", values);
   return TRUE;
@@ -340,7 +337,6 @@ set_w (MusterSession *session, gint64 value)
   const MusterFeed feed = {"w/initial_value:0", tensor};
   const char *target = "w/Assign";
   const MusterStep step = {.feeds = &feed, .n_feeds = 1, .targets = &target, .n_targets = 1};
-
   (void)muster_session_run (session, &step, NULL, NULL, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
 }
@@ -358,7 +354,6 @@ quiesce (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
          GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
   Job *job = data;
-
   take_step (job);
   job->n_quiesced++;
   job->is_quiet = TRUE;
@@ -371,7 +366,6 @@ check (MusterSession *session G_GNUC_UNUSED, gboolean *is_consistent,
        GError **error G_GNUC_UNUSED)
 {
   Job *job = data;
-
   job->is_quiet = FALSE;
   *is_consistent = ++job->n_checked > 1;
   return TRUE;
@@ -387,7 +381,6 @@ static void
 on_copy (gpointer data)
 {
   Job *job = data;
-
   job->n_copied_in_quiet += job->is_quiet;
   job->n_copied_elsewhere += g_thread_self () != job->caller;
   set_w (job->session, -1);
@@ -419,7 +412,6 @@ save_by (const Way *way, MusterSaver *saver, MusterSession *session, const char 
   const gint64 soon_us = g_get_monotonic_time () + 30 * MUSTER_SECOND;
   const MusterSaveHow how = {.due = due};
   g_auto (MusterSaved) saved = {0};
-
   if (!way->is_background)
     return muster_saver_save_with (saver, session, directory, 1, &how, &saved, soon_us, NULL, error)
                ? g_steal_pointer (&saved.prefix)
@@ -492,7 +484,6 @@ MUSTER_TEST (Saveable, is_copied_in_the_cut_at_each_attempt)
       {.name = "objects", .is_object_store = TRUE},
       {.name = "objects_background", .is_object_store = TRUE, .is_background = TRUE},
   };
-
   for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
     MUSTER_TRACE ("%s", ways[i].name);
     expect_one_moment (&ways[i]);

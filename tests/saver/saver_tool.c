@@ -44,7 +44,6 @@ static GArray *
 read_map (void)
 {
   GArray *entries = g_array_new (FALSE, FALSE, sizeof (MusterSaverKey));
-
   for (char **entry = map; entry != NULL && *entry != NULL; entry++) {
     char *equals = strchr (*entry, '=');
     *equals = '\0';
@@ -104,7 +103,6 @@ run_build (const char *from, const char *to)
   };
   g_autoptr (MusterMetaGraph) before = muster_meta_graph_load (from, &error);
   g_autoptr (MusterMetaGraph) after = NULL;
-
   if (before != NULL)
     after = by_default ? muster_saver_default (before, &error)
                        : muster_saver_build (before, &how, &error);
@@ -116,7 +114,6 @@ main (int argc, char **argv)
 {
   g_autoptr (GOptionContext) context = g_option_context_new ("build|export|import FROM TO");
   g_autoptr (GError) error = NULL;
-
   g_option_context_add_main_entries (context, options, NULL);
   if (!g_option_context_parse (context, &argc, &argv, &error))
     return fail (error);

@@ -24,7 +24,6 @@ recorder_extend (MusterSession *session, MusterGraph *graph, gint64 deadline_us 
                  GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
   MusterRecorder *self = (MusterRecorder *)session;
-
   g_clear_pointer (&self->added, muster_graph_unref);
   self->added = muster_graph_ref (graph);
   return TRUE;
@@ -87,7 +86,6 @@ MUSTER_TEST (Snapshot, leaves_everything_where_it_is)
   g_autoptr (MusterSession) session = g_object_new (muster_recorder_get_type (), NULL);
   g_autoptr (GError) error = NULL;
   guint n_on[2] = {0, 0}, n_written[2] = {0, 0};
-
   g_autoptr (MusterSnapshot) snapshot =
       muster_snapshot_new (session, muster_meta_graph_graph (meta_graph),
                            muster_meta_graph_saver (meta_graph)->save_tensor, "shadow",

@@ -27,7 +27,6 @@ static void
 end (gpointer chief)
 {
   Chief *self = chief;
-
   model_life_clear (&self->life);
   stalled_store_clear (&self->store);
 }
@@ -36,7 +35,6 @@ static void
 begin (gpointer chief, MusterObjectStorage *store)
 {
   Chief *self = chief;
-
   stalled_store_init (&self->store, store);
   self->storage = MUSTER_STORAGE (self->store.process);
   const MusterSaverOptions options = {.storage = self->storage,
@@ -244,7 +242,6 @@ fill (void)
   g_autoptr (MusterObjectStorage) store = object_storage_new ();
   Chief chief;
   g_autoptr (GError) error = NULL;
-
   begin (&chief, store);
   for (gint64 step = 4; step <= 7; step++)
     MUSTER_EXPECT_TRUE (save_step (&chief, step, &error));
@@ -257,6 +254,5 @@ fill (void)
 MUSTER_TEST (StalledStore, ends_every_call_of_every_operation)
 {
   g_autoptr (MusterObjectStorage) filled = fill ();
-
   stalled_store_expect_ends (&chiefs, filled, operations);
 }

@@ -48,7 +48,6 @@ save (ModelLife *life, guint8 value, gint64 step, MusterTierSet due, gboolean *c
 {
   const MusterSaveHow how = {.due = due};
   g_auto (MusterSaved) saved = {0};
-
   if (!muster_sharded_model_set (life->model, life->session, value, error) ||
       !muster_saver_save_with (life->saver, life->session, directories[1], step, &how, &saved,
                                soon (), NULL, error))
@@ -66,7 +65,6 @@ resume (ModelLife *life, GError **error)
   const MusterRestoreOptions latest = {.directory = directories[1]};
   g_auto (MusterRestored) restored = {0};
   g_autoptr (GError) unable = NULL;
-
   if (!muster_saver_restore (life->saver, life->session, &latest, &restored, soon (), NULL, error))
     return -1;
   if (!muster_saver_begin_run (life->saver, directories[1], restored.prefix, -1, soon (), NULL,
@@ -87,7 +85,6 @@ static void
 be_quiet (void)
 {
   static gsize is_quiet;
-
   if (!g_once_init_enter (&is_quiet))
     return;
   g_log_set_writer_func (hear_nothing, NULL, NULL);
@@ -116,7 +113,6 @@ static char *
 fault_of_listed (MusterStorage *storage)
 {
   char *fault = NULL;
-
   for (gsize i = 0; fault == NULL && i < 2; i++)
     fault = model_life_fault_of_listed (storage, directories[i]);
   return fault;
@@ -127,7 +123,6 @@ static char *
 fault_of_resumed (const Story *story, MusterCrashStorage *crash, gsize n_fast, int least, int most)
 {
   int before = -1;
-
   for (int i = 0; i < 2; i++) {
     g_auto (ModelLife) life = live (story, crash, n_fast);
     g_autoptr (GError) error = NULL;
@@ -153,7 +148,6 @@ fault_of (const Story *story, MusterCrashStorage *crash, const Expected *expecte
   g_autoptr (MusterCrashStorage) other = muster_crash_storage_copy (crash);
   g_autoptr (GError) error = NULL;
   char *fault = fault_of_listed (MUSTER_STORAGE (crash));
-
   if (fault == NULL)
     fault = fault_of_resumed (story, other, 0, expected->bottom, expected->most);
   if (fault == NULL)
@@ -189,7 +183,6 @@ fault_of_outcomes (const Story *story, MusterCrashStorage *crash, Expected expec
 {
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   static guint n_seen, n_tried;
-
   for (guint i = 0; i < muster_crash_storage_n_outcomes (crash); i++) {
     g_autofree char *what = NULL;
     g_autoptr (MusterCrashStorage) after = muster_crash_storage_outcome (crash, i, &what);
@@ -217,7 +210,6 @@ stop_at (const Story *story, MusterCrashStorage *crash, guint n, char **fault)
 {
   g_auto (ModelLife) life = live (story, crash, 1);
   gboolean copied = FALSE;
-
   muster_crash_storage_stop_at (crash, n);
   MUSTER_EXPECT_EQ (resume (&life, NULL), OLD);
   const gboolean saved = save (&life, NEW, 30, story->due, &copied, NULL);
@@ -235,7 +227,6 @@ expect_no_fault (const Story *story)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterCrashStorage) before = begin (story, &error);
   guint n_stops = 0;
-
   MUSTER_EXPECT_NO_ERROR (error);
   for (guint n = 1; before != NULL; n++) {
     g_autoptr (MusterCrashStorage) crash = muster_crash_storage_copy (before);
@@ -253,14 +244,12 @@ expect_no_fault (const Story *story)
 MUSTER_TEST (TierCrash, in_a_save_that_is_copied_on)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .due = BOTH, .old_due = BOTH};
-
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (TierCrash, in_a_save_in_the_fast_tier_alone)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .due = FAST, .old_due = FAST};
-
   expect_no_fault (&story);
 }
 
@@ -268,21 +257,18 @@ MUSTER_TEST (TierCrash, in_a_copy_after_saves_in_the_fast_tier_alone)
 {
   const Story story = {
       .model = {.is_whole = TRUE, .max_to_keep = 1}, .due = DURABLE, .old_due = FAST};
-
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (TierCrash, in_the_last_save_which_goes_to_the_durable_tier)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .due = 0, .old_due = FAST};
-
   expect_no_fault (&story);
 }
 
 MUSTER_TEST (TierCrash, in_a_sharded_save_that_is_copied_on)
 {
   const Story story = {.model = {.max_to_keep = 2}, .due = BOTH, .old_due = BOTH};
-
   expect_no_fault (&story);
 }
 
@@ -305,7 +291,6 @@ MUSTER_TEST (TierFull, at_any_call_loses_nothing)
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .due = BOTH, .old_due = BOTH};
   g_autoptr (MusterCrashStorage) first = begin (&story, NULL);
   gboolean has_failed = TRUE;
-
   for (guint n = 1; has_failed && !muster_test_has_failed (); n++) {
     g_autoptr (MusterCrashStorage) crash = muster_crash_storage_copy (first);
     g_auto (ModelLife) life = live (&story, crash, 1);

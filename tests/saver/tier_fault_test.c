@@ -12,7 +12,6 @@ begin (void)
 {
   Tiers f = tiers_set_up ();
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (tiers_begin (&f, NULL, -1, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   tiers_save_all (&f, 10, 10, BOTH);
@@ -25,7 +24,6 @@ n_left (const char *directory)
 {
   g_auto (GStrv) files = muster_storage_list (muster_local_storage (), directory, NULL);
   guint n = 0;
-
   for (char **file = files; file != NULL && *file != NULL; file++)
     n += g_str_has_prefix (*file, ".saving-");
   return n;

@@ -11,7 +11,6 @@ claim (Fixture *f)
 {
   const MusterClaim claim = {.model = "digits", .take_over = TRUE};
   g_autoptr (GError) error = NULL;
-
   muster_fake_master_set_announcing (f->master);
   MusterLease *lease =
       muster_session_claim (f->session, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
@@ -26,7 +25,6 @@ save_and_begin_copy (Fixture *f, MusterGateStorage *gates, MusterLease *lease, c
 {
   const MusterSaveHow how = {.due = MUSTER_TIER_BIT (0) | MUSTER_TIER_BIT (1)};
   g_autoptr (GError) error = NULL;
-
   muster_gate_storage_let_through (gates);
   muster_gate_storage_close_gate (gates, MUSTER_GATE_BEGIN); /* the copier's thread alone waits */
   muster_saver_set_lease (f->saver, lease);

@@ -12,7 +12,6 @@ record_of (const char *directory)
 {
   g_autoptr (GError) error = NULL;
   MusterCheckpointRecord *record = muster_checkpoint_record_read (NULL, directory, &error);
-
   MUSTER_EXPECT_NO_ERROR (error);
   return record;
 }
@@ -199,7 +198,6 @@ MUSTER_TEST (Tiers, refuse_settings_that_contradict_each_other)
                             {.directory = ""},
                             {.directory = NULL}};
   const MusterTier twice[] = {{.directory = "x"}, {.directory = "./x/"}};
-
   for (gsize i = 0; i < G_N_ELEMENTS (bad); i++) {
     g_autoptr (GError) error = NULL;
     const MusterSaverOptions options = {.fast = &bad[i], .n_fast = 1};

@@ -28,7 +28,6 @@ write_text (const char *path, const char *text)
 {
   int fd = open (path, O_WRONLY | O_CLOEXEC);
   gboolean written = fd >= 0 && write (fd, text, strlen (text)) == (ssize_t)strlen (text);
-
   if (fd >= 0)
     close (fd);
   return written;
@@ -41,7 +40,6 @@ unshare_mounts (void)
   char map[64];
   uid_t uid = getuid ();
   gid_t gid = getgid ();
-
   if (unshare (CLONE_NEWNS) == 0)
     return TRUE;
   if (unshare (CLONE_NEWUSER | CLONE_NEWNS) != 0)
@@ -75,7 +73,6 @@ static void
 begin_life (Fixture *f)
 {
   g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&f->model);
-
   f->saver = muster_saver_new (meta_graph, &f->options, NULL);
   f->master = muster_local_master_new ();
   f->session = muster_master_create_session (f->master, muster_meta_graph_graph (meta_graph), NULL,
@@ -132,7 +129,6 @@ restored_value (Fixture *f)
   g_auto (MusterRestored) restored = {0};
   Fixture next = {.model = f->model}; /* of default options */
   int value = -1;
-
   begin_life (&next);
   if (muster_saver_restore (next.saver, next.session, &latest, &restored, MUSTER_WAIT_FOREVER, NULL,
                             &error) &&
@@ -149,7 +145,6 @@ files (Fixture *f)
 {
   g_auto (GStrv) names = muster_storage_list (muster_local_storage (), f->directory, NULL);
   g_autoptr (GString) text = g_string_new (NULL);
-
   for (char **name = names; name != NULL && *name != NULL; name++) {
     g_autofree char *path = g_build_filename (f->directory, *name, NULL);
     MusterStorageInfo info = {0};
@@ -164,7 +159,6 @@ static guint64
 room (Fixture *f)
 {
   guint64 bytes = 0;
-
   MUSTER_EXPECT_TRUE (
       muster_storage_free_space (muster_local_storage (), f->directory, &bytes, NULL));
   return bytes;
@@ -295,7 +289,6 @@ static void
 note_pause (const char *why, gpointer user_data)
 {
   Waiting *waiting = user_data;
-
   MUSTER_EXPECT_TRUE (strstr (why, "is free in"));
   if (++waiting->n_polls == waiting->frees_space_at)
     fill (waiting->f, G_MAXUINT64);

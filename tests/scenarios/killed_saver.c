@@ -45,7 +45,6 @@ static void
 say (const char *format, ...)
 {
   va_list arguments;
-
   va_start (arguments, format);
   vprintf (format, arguments);
   va_end (arguments);
@@ -136,7 +135,6 @@ save_on (Chief *self, gint64 first, GError **error)
 {
   const MusterRestoreOptions latest = {.directory = self->directory};
   g_auto (MusterRestored) restored = {0};
-
   if (!muster_saver_restore (self->saver, self->session, &latest, &restored, MUSTER_WAIT_FOREVER,
                              NULL, error) ||
       !muster_saver_begin_run (self->saver, self->directory, restored.prefix, -1,
@@ -164,7 +162,6 @@ check_whole (const char *prefix)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, &error);
-
   if (reader != NULL && muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error))
     say ("whole %s", prefix);
   else
@@ -176,7 +173,6 @@ static gboolean
 check_all (const char *directory, GError **error)
 {
   g_auto (GStrv) prefixes = muster_checkpoint_list (muster_local_storage (), directory, error);
-
   for (gsize i = 0; prefixes != NULL && prefixes[i] != NULL; i++)
     check_whole (prefixes[i]);
   return prefixes != NULL;
@@ -187,7 +183,6 @@ restore (Chief *self, GError **error)
 {
   const MusterRestoreOptions latest = {.directory = self->directory};
   g_auto (MusterRestored) restored = {0};
-
   if (!check_all (self->directory, error) ||
       (self->fast != NULL && !check_all (self->fast, error)) ||
       !muster_saver_restore (self->saver, self->session, &latest, &restored, MUSTER_WAIT_FOREVER,
@@ -207,7 +202,6 @@ int
 main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
-
   if (argc < 5)
     return 2;
   muster_local_master_offer ();

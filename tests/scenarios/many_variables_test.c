@@ -11,7 +11,6 @@ make_model (void)
 {
   MusterSmallVariable *variables = g_new0 (MusterSmallVariable, N_VARIABLES);
   g_autoptr (GStringChunk) names = g_string_chunk_new (1 << 16);
-
   for (guint i = 0; i < N_VARIABLES; i++) {
     char name[16];
     g_snprintf (name, sizeof name, "v%u", i);
@@ -38,7 +37,6 @@ expect_all_missing (EngineJob *f)
 {
   g_autoptr (MusterSession) worker = muster_session_manager_wait_for_session (
       f->manager, f->master, 0, &f->report, NULL, &f->error);
-
   MUSTER_EXPECT_NULL (worker);
   MUSTER_EXPECT_EQ ((int)f->report.outcome, (int)MUSTER_OUTCOME_NOT_READY);
   const MusterReason *variables = muster_reasons_find (f->report.reasons, "variables");

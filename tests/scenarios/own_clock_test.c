@@ -70,7 +70,6 @@ prepare (Place *self, MusterMaster *master)
 {
   MusterPrepareOptions options = {.init_op = muster_scaffold_init_op (self->scaffold),
                                   .timeout_us = PATIENCE_US};
-
   muster_session_report_clear (&self->report);
   return muster_session_manager_prepare_session (self->manager, master, &options, &self->report,
                                                  NULL, &self->error);

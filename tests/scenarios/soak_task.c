@@ -36,7 +36,6 @@ typedef struct {
 static void G_GNUC_PRINTF (1, 2) tell (const char *format, ...)
 {
   va_list arguments;
-
   va_start (arguments, format);
   vprintf (format, arguments);
   va_end (arguments);
@@ -57,7 +56,6 @@ static void
 on_made (MusterSessionReport *report, const GError *error, gpointer data)
 {
   const Arguments *a = data;
-
   if (error != NULL)
     return;
   if (report->continued)
@@ -130,7 +128,6 @@ train (const Arguments *a, MusterMonitoredSession *session, MusterHook *hook, GE
 {
   static const char *const targets[] = {"train"};
   MusterStep step = {.targets = targets, .n_targets = 1};
-
   while (!muster_monitored_session_should_stop (session)) {
     gboolean trained;
     if (!muster_position_run (hook, session, &step, NULL, &trained, error))
@@ -262,7 +259,6 @@ int
 main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
-
   if (argc == 4 && strcmp (argv[1], "check") == 0)
     return check (argv[2], (guint)atoi (argv[3]));
   if (argc == 4 && strcmp (argv[1], "write") == 0)

@@ -55,7 +55,6 @@ chief_resumes (gpointer user_data)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSession) session = muster_session_manager_prepare_session (
       job->manager, MUSTER_MASTER (job->master), &options, &report, NULL, &error);
-
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_TRUE (report.restored_from && muster_checkpoint_step (report.restored_from) == 640);
 }
@@ -93,7 +92,6 @@ static gpointer
 wait_as_worker (gpointer user_data)
 {
   Worker *worker = user_data;
-
   worker->session = muster_session_manager_wait_for_session (
       worker->job->manager, MUSTER_MASTER (worker->job->master), 7200 * MUSTER_SECOND, NULL, NULL,
       &worker->error);
@@ -108,7 +106,6 @@ MUSTER_TEST (StartingLine, many_workers_wait_at_once)
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   Worker workers[N_WORKERS] = {0};
   GThread *threads[N_WORKERS];
-
   muster_fake_clock_hold (job.clock);
   for (int i = 0; i < N_WORKERS; i++) {
     workers[i].job = &job;

@@ -361,7 +361,6 @@ MUSTER_TEST (Claim, with_a_hostile_name_is_refused)
 MUSTER_TEST (Announce, of_what_nobody_claimed_is_refused)
 {
   g_auto (Served) f = served_start ();
-
   expect_refused (&f, 1, MUSTER_ERROR_FAILED_PRECONDITION, "is not claimed on this server");
 }
 

@@ -104,7 +104,6 @@ MUSTER_TEST (Drain, waits_for_no_chief_that_has_left_or_offers_nothing)
   g_auto (Served) s = served_start ();
   g_autoptr (MusterSession) session = served_session (&s, NULL);
   g_autoptr (MusterLease) lease = served_claim (session, NULL);
-
   MUSTER_EXPECT_TRUE (muster_server_is_drained (s.server, NULL));
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_DRAIN_OFFERED));
   MUSTER_EXPECT_FALSE (muster_server_is_drained (s.server, NULL));
@@ -123,7 +122,6 @@ MUSTER_TEST (Drain, waits_for_no_chief_whose_training_has_ended)
   g_autoptr (MusterSession) session = served_session (&s, NULL);
   g_autoptr (MusterLease) lease = served_claim (session, NULL);
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_DRAIN_OFFERED));
   MUSTER_EXPECT_FALSE (muster_server_is_drained (s.server, NULL));
   MUSTER_EXPECT_TRUE (

@@ -488,7 +488,6 @@ MUSTER_TEST (Gateway, closes_a_session_whose_client_did_not_wait_for_it)
   g_auto (Served) front = served_start_over (master);
   g_autoptr (MusterGraph) graph = served_graph (NULL);
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
-
   g_autoptr (MusterSession) none = muster_master_create_session (
       front.remote, graph, NULL, now_us + MUSTER_SECOND, NULL, &error);
   MUSTER_EXPECT_NULL (none);
@@ -514,7 +513,6 @@ MUSTER_TEST (Gateway, keeps_one_graph_for_all_sessions_with_its_bytes)
   g_autoptr (GBytes) bytes = g_bytes_new ("\x0a\x03\x0a\x01", 4);
   g_autoptr (GBytes) same = g_bytes_new ("\x0a\x03\x0a\x01", 4);
   g_autoptr (GBytes) other = g_bytes_new ("\x0a\x03\x0a\x02", 4);
-
   MusterGraph *one = muster_gateway_graphs_get (graphs, bytes, NULL);
   MusterGraph *two = muster_gateway_graphs_get (graphs, same, NULL);
   MusterGraph *three = muster_gateway_graphs_get (graphs, other, NULL);

@@ -131,7 +131,6 @@ expect_end (MusterRpcStream *stream)
 MUSTER_TEST (Health, of_the_server_is_serving_on_both_ports)
 {
   g_auto (Fixture) f = fixture_start_local ();
-
   EXPECT_CHECK (f.main, SERVING);
   EXPECT_CHECK (f.health, SERVING);
 }
@@ -140,7 +139,6 @@ MUSTER_TEST (Health, of_an_unknown_service_is_not_found)
 {
   g_autoptr (GError) error = NULL;
   g_auto (Fixture) f = fixture_start_local ();
-
   MUSTER_EXPECT_EQ (check (f.main, "no.Such", &error), -1);
 
   MUSTER_ASSERT_TRUE (error != NULL);
@@ -260,7 +258,6 @@ MUSTER_TEST (Health, port_that_is_taken_is_said)
   g_autoptr (MusterMaster) local = muster_local_master_new ();
   g_autoptr (MusterServer) other = muster_server_new (local, NULL);
   const char *taken = muster_rpc_client_address (f.health);
-
   MUSTER_EXPECT_EQ (muster_server_listen_health (other, taken, &error), 0);
 
   MUSTER_ASSERT_TRUE (error != NULL);

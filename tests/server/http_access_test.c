@@ -96,7 +96,6 @@ MUSTER_TEST (HttpAccess, takes_each_token_as_bearer_or_as_a_browsers_password)
 MUSTER_TEST (HttpAccess, answers_by_any_name_to_who_has_a_token)
 {
   g_auto (HttpFixture) f = start_with (NULL, NULL, "read a-reader\n");
-
   g_autofree char *named =
       http_ask_with (&f, "GET", "/metrics", "X-Nothing: 1\r\nAuthorization: Bearer a-reader\r\n");
   g_autoptr (GSocketConnection) connection = http_visit (&f);
@@ -160,7 +159,6 @@ ask_securely (HttpFixture *f, const char *path, const char *token, const char *c
 MUSTER_TEST (HttpAccess, speaks_tls_with_the_servers_certificate)
 {
   g_auto (HttpFixture) f = start_with ("server", NULL, "read a-reader\n");
-
   g_autofree char *known = ask_securely (&f, "/metrics", "a-reader", "ca.pem");
   g_autofree char *unknown = ask_securely (&f, "/metrics", "another", "ca.pem");
   g_autofree char *healthy = ask_securely (&f, "/healthz", "", "ca.pem");
@@ -205,7 +203,6 @@ MUSTER_TEST (HttpAccess, uses_a_new_certificate_without_a_restart)
 MUSTER_TEST (HttpAccess, says_that_http_needs_tokens_where_clients_need_certificates)
 {
   g_auto (HttpFixture) f = start_with ("server", "ca.pem", NULL);
-
   g_autofree char *page = ask_securely (&f, "/", "", "ca.pem");
   g_autofree char *healthy = ask_securely (&f, "/healthz", "", "ca.pem");
 

@@ -78,7 +78,6 @@ MUSTER_TEST (HttpPage, page_allows_only_its_own_style_and_script)
 {
   static const char *const tags[] = {"style", "script"};
   g_auto (HttpFixture) f = http_start ();
-
   g_autofree char *heard = http_ask (&f, "GET", "/");
 
   MUSTER_EXPECT_TRUE (strstr (heard, "Content-Security-Policy: default-src 'none'; ") != NULL);

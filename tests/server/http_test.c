@@ -13,7 +13,6 @@
 MUSTER_TEST (Http, reports_that_the_server_serves)
 {
   g_auto (HttpFixture) f = http_start ();
-
   EXPECT_ANSWER (&f, "GET", "/healthz", "200", "\r\n\r\nserving\n");
   EXPECT_ANSWER (&f, "GET", "/healthz?verbose=1", "200", "\r\n\r\nserving\n");
 }
@@ -21,7 +20,6 @@ MUSTER_TEST (Http, reports_that_the_server_serves)
 MUSTER_TEST (Http, has_few_pages_and_only_reads)
 {
   g_auto (HttpFixture) f = http_start ();
-
   EXPECT_ANSWER (&f, "GET", "/index.html", "404", "/readyz and /healthz");
   EXPECT_ANSWER (&f, "GET", "/healthz/x", "404", "/metrics");
   EXPECT_ANSWER (&f, "POST", "/healthz", "405", "Allow: GET, HEAD");
@@ -32,7 +30,6 @@ MUSTER_TEST (Http, has_few_pages_and_only_reads)
 MUSTER_TEST (Http, answers_head_without_a_body)
 {
   g_auto (HttpFixture) f = http_start ();
-
   g_autofree char *heard = http_ask (&f, "HEAD", "/healthz");
 
   EXPECT_RECEIVED (heard, "200", "Content-Length: 8\r\n");
@@ -217,7 +214,6 @@ MUSTER_TEST (Http, metrics_forget_an_unused_model_an_hour_after_its_chief)
 MUSTER_TEST (Http, metrics_are_open_metrics_for_those_who_ask)
 {
   g_auto (HttpFixture) f = http_start ();
-
   g_autofree char *heard = http_ask_with (
       &f, "GET", "/metrics",
       "Accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.1\r\n");

@@ -80,7 +80,6 @@ create_by_name_what_was_sent_once (Served *f)
 {
   g_autoptr (MusterGraph) graph = make_graph (1), other = make_graph (2);
   g_autoptr (GError) error = NULL;
-
   expect_refusal (f, graph, MUSTER_DIGEST_BYTES, 0, MUSTER_ERROR_NOT_FOUND);
   g_autoptr (MusterSession) session =
       muster_master_create_session (f->remote, graph, NULL, test_deadline (), NULL, &error);
@@ -128,7 +127,6 @@ MUSTER_TEST (KnownGraphs, share_the_bytes_of_equal_graphs)
                      other = make_bytes (100 << 10, 'b'), small = make_bytes (100, 'a');
   MusterKnownGraphs *graphs = muster_known_graphs_new ();
   guint64 n_bytes;
-
   g_autoptr (GBytes) first = muster_known_graphs_share (graphs, one, 0);
   g_autoptr (GBytes) second = muster_known_graphs_share (graphs, same, 0);
   g_autoptr (GBytes) third = muster_known_graphs_share (graphs, other, 0);
@@ -146,7 +144,6 @@ MUSTER_TEST (KnownGraphs, keep_nothing_of_the_message_around_a_graph)
   GBytes *message = make_bytes (10 << 20, 'a');
   g_autoptr (GBytes) graph = g_bytes_new_from_bytes (message, 5, 100 << 10);
   const guint8 *data = g_bytes_get_data (message, NULL);
-
   g_autoptr (GBytes) known = muster_known_graphs_share (graphs, graph, g_bytes_get_size (message));
   const guint8 *kept = g_bytes_get_data (known, NULL);
   MUSTER_EXPECT_TRUE (g_bytes_equal (known, graph));
@@ -161,7 +158,6 @@ MUSTER_TEST (KnownGraphs, keep_the_last_few_that_were_used)
   g_autoptr (GBytes) first = make_bytes (100 << 10, 'a');
   const MusterDigest digest = digest_of (first);
   guint64 n_bytes;
-
   g_bytes_unref (muster_known_graphs_share (graphs, first, 0));
   for (char i = 0; i < 2 * MUSTER_MOST_KNOWN_GRAPHS; i++) {
     g_autoptr (GBytes) next = make_bytes (100 << 10, (char)('b' + i));

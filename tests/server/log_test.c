@@ -78,7 +78,6 @@ expect_followed (Served *f)
 MUSTER_TEST (ServerLog, follows_a_step)
 {
   g_auto (Served) f = served_start ();
-
   expect_followed (&f);
 
   MUSTER_EXPECT_EQ (heard_count ("step", "RunStep is sent"), 1U);
@@ -92,7 +91,6 @@ MUSTER_TEST (ServerLog, follows_a_step_through_a_gateway)
 {
   g_auto (Served) behind = served_start ();
   g_auto (Served) f = served_start_over (behind.remote);
-
   expect_followed (&f);
 
   MUSTER_EXPECT_EQ (heard_count ("step", NULL), 3U); /* the client's, the gateway's, the master's */

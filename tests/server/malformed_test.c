@@ -59,7 +59,6 @@ MUSTER_TEST (MalformedRequests, of_random_bytes_are_answered)
   g_auto (Served) f = served_start ();
   g_autoptr (GRand) rand = g_rand_new_with_seed (SEED);
   guint8 bytes[256];
-
   for (gsize m = 0; m < G_N_ELEMENTS (methods) && !muster_test_has_failed (); m++)
     for (int round = 0; round < 200 && !muster_test_has_failed (); round++) {
       gsize size = (gsize)g_rand_int_range (rand, 1, sizeof bytes);
@@ -221,7 +220,6 @@ MUSTER_TEST (MalformedRequests, nested_twenty_thousand_deep_are_refused)
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = served_start ();
   g_autoptr (GBytes) request = deeply_nested (20000);
-
   g_autoptr (GBytes) response = served_call (&f, "CreateSession", request, &error);
 
   MUSTER_EXPECT_NULL (response);
@@ -235,7 +233,6 @@ MUSTER_TEST (MalformedRequests, nested_a_few_deep_are_not_malformed)
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = served_start ();
   g_autoptr (GBytes) request = deeply_nested (3);
-
   g_autoptr (GBytes) response = served_call (&f, "CreateSession", request, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);

@@ -151,7 +151,6 @@ MUSTER_TEST (MasterService, says_that_an_unknown_session_may_be_from_before_a_re
 {
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = served_start ();
-
   for (int in_body = FALSE; in_body <= TRUE; in_body++) {
     const char *fetch = "sum:0";
     MusterTensor *tensor = NULL;
@@ -293,7 +292,6 @@ MUSTER_TEST (MasterService, lists_the_masters_devices)
 {
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = served_start ();
-
   g_autoptr (GPtrArray) there =
       muster_master_list_devices (f.remote, test_deadline (), NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
@@ -426,7 +424,6 @@ expect_refused_config (const Tensorflow__ConfigProto *message)
   g_auto (Served) f = served_start ();
   g_autoptr (MusterGraph) graph = served_graph (NULL);
   g_autoptr (GBytes) config = muster_pack (&message->base);
-
   g_autoptr (MusterSession) session =
       muster_master_create_session (f.remote, graph, config, test_deadline (), NULL, &error);
 
@@ -456,7 +453,6 @@ MUSTER_TEST (MasterService, refuses_a_graph_that_is_none)
   g_auto (Served) f = served_start ();
   g_autoptr (GBytes) garbage = g_bytes_new_static ("\x0a\xff\xff", 3);
   g_autoptr (MusterGraph) graph = muster_graph_new (garbage);
-
   g_autoptr (MusterSession) session =
       muster_master_create_session (f.remote, graph, NULL, test_deadline (), NULL, &error);
 
@@ -469,7 +465,6 @@ MUSTER_TEST (MasterService, says_that_an_address_is_in_use)
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = served_start ();
   g_autoptr (MusterServer) second = muster_server_new (f.local, NULL);
-
   MUSTER_EXPECT_EQ (muster_server_listen (second, muster_rpc_client_address (f.bare), &error), 0);
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);

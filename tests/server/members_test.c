@@ -81,7 +81,6 @@ expect_roster (MusterMembership *member, const char *wanted)
 MUSTER_TEST (Member, gets_the_lowest_free_slot_and_hears_who_else_is_there)
 {
   g_auto (Served) f = served_start ();
-
   g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
   g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
 
@@ -282,7 +281,6 @@ MUSTER_TEST (Member, is_refused_by_a_master_that_keeps_none)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMaster) local = muster_local_master_new ();
-
   MUSTER_EXPECT_NULL (join_slot (local, "worker:0", -1, &error));
 
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,

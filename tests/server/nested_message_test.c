@@ -26,7 +26,6 @@ MUSTER_TEST (NestedMessage, distinguishes_a_field_that_is_not_there_from_an_empt
   g_autoptr (GBytes) with = message_of ((const char *const[]){"", NULL});
   g_autoptr (GBytes) none = NULL;
   g_autoptr (GBytes) empty = NULL;
-
   MUSTER_EXPECT_TRUE (muster_server_nested_message (without, 2, &none, &error));
   MUSTER_EXPECT_TRUE (muster_server_nested_message (with, 2, &empty, &error));
 
@@ -40,7 +39,6 @@ MUSTER_TEST (NestedMessage, takes_a_graph_that_is_not_there_as_an_empty_one)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) message = message_of ((const char *const[]){NULL});
-
   g_autoptr (GBytes) graph = muster_server_nested_graph (message, 2, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
@@ -53,7 +51,6 @@ MUSTER_TEST (NestedMessage, gives_one_part_where_it_lies)
   g_autoptr (GBytes) message = message_of ((const char *const[]){"graph", NULL});
   gsize size;
   const char *data = g_bytes_get_data (message, &size);
-
   g_autoptr (GBytes) graph = muster_server_nested_graph (message, 2, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
@@ -65,7 +62,6 @@ MUSTER_TEST (NestedMessage, joins_what_comes_in_parts)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) message = message_of ((const char *const[]){"ab", "", "c", "def", NULL});
-
   g_autoptr (GBytes) graph = muster_server_nested_graph (message, 2, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
@@ -93,7 +89,6 @@ MUSTER_TEST (NestedMessage, refuses_a_message_that_ends_within_a_field)
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) message = g_bytes_new_static ("\x12\x01g\x12\x05gr", 7);
   GBytes *graph = NULL;
-
   MUSTER_EXPECT_FALSE (muster_server_nested_message (message, 2, &graph, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);

@@ -149,7 +149,6 @@ MUSTER_TEST (Secured, refuses_who_lacks_a_certificate)
 MUSTER_TEST (Secured, reports_its_health_to_all_on_a_port_of_its_own)
 {
   g_auto (Secured) f = secured_start ();
-
   EXPECT_LET_IN (f.health_address, NULL, CHECK);
 }
 
@@ -157,7 +156,6 @@ MUSTER_TEST (Secured, can_query_itself)
 {
   g_autoptr (GError) error = NULL;
   g_auto (Secured) f = secured_start ();
-
   MUSTER_EXPECT_TRUE (muster_server_check (f.server, 30 * MUSTER_SECOND, &error));
   MUSTER_EXPECT_TRUE (muster_server_check (f.server, 30 * MUSTER_SECOND, &error));
   MUSTER_EXPECT_NO_ERROR (error);

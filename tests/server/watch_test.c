@@ -261,7 +261,6 @@ MUSTER_TEST (Watch, of_an_op_that_is_missing_ends_with_its_error)
 MUSTER_TEST (Watch, ends_when_the_server_stops)
 {
   g_auto (Watched) w = watched_start ();
-
   muster_server_stop (w.served.server, 10 * MUSTER_SECOND);
 
   expect_end (w.watch, MUSTER_ERROR_CANCELLED);

@@ -41,7 +41,6 @@ MUSTER_TEST (Async, runs_a_list_of_init_ops_in_the_background)
   g_auto (MusterMainLoop) loop = muster_main_loop_new ();
   const char *const ops[] = {"init", "local_init", NULL};
   MusterPrepareOptions options = {.init_ops = ops};
-
   muster_session_manager_prepare_session_async (job.manager, MUSTER_MASTER (job.master), &options,
                                                 NULL, muster_main_loop_back, &loop);
   muster_main_loop_until (&loop, 1);
@@ -91,7 +90,6 @@ MUSTER_TEST (Async, reports_a_failure_too)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_auto (MusterMainLoop) loop = muster_main_loop_new ();
-
   muster_session_manager_wait_for_session_async (job.manager, MUSTER_MASTER (job.master),
                                                  60 * MUSTER_SECOND, NULL, muster_main_loop_back,
                                                  &loop);
@@ -160,7 +158,6 @@ meet (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
 {
   Gate *gate = user_data;
   gint64 patience = g_get_monotonic_time () + PATIENCE;
-
   g_mutex_lock (&gate->lock);
   gate->n_begun++;
   g_cond_broadcast (&gate->changed);
@@ -180,7 +177,6 @@ MUSTER_TEST (Async, begins_64_at_once)
   g_auto (MusterMainLoop) loop = muster_main_loop_new ();
   Gate gate = {0};
   MusterPrepareOptions options = {.init_op = "init", .init_func = meet, .init_func_data = &gate};
-
   for (int i = 0; i < N_AT_ONCE; i++)
     muster_session_manager_prepare_session_async (job.manager, MUSTER_MASTER (job.master), &options,
                                                   NULL, muster_main_loop_back, &loop);

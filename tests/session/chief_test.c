@@ -141,7 +141,6 @@ note_detail (MusterFakeMaster *master, const MusterStep *step G_GNUC_UNUSED,
              MusterTensor **value G_GNUC_UNUSED, gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   g_autoptr (MusterAnnouncement) chief = muster_fake_master_chief (master);
-
   *(char **)user_data = g_strdup (chief->detail);
   return TRUE;
 }
@@ -268,7 +267,6 @@ MUSTER_TEST (Chief, comes_with_its_own_epoch)
 MUSTER_TEST (Chief, refuses_an_epoch_below_0)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-
   g_autoptr (MusterSession) session =
       muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .epoch = -1});
 
@@ -388,7 +386,6 @@ static void
 usurp (gpointer user_data)
 {
   MusterSmallJob *job = user_data;
-
   muster_fake_master_usurp (job->master);
 }
 
@@ -396,7 +393,6 @@ usurp (gpointer user_data)
 MUSTER_TEST (Chief, says_that_another_took_the_model_in_mid_operation)
 {
   const char *const steps[] = {"init", "gate", "local_init", "ready", "save/restore_all"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (steps); i++) {
     g_auto (MusterSmallJob) job = muster_small_job_new ();
     MUSTER_TRACE ("in %s", steps[i]);
@@ -504,7 +500,6 @@ static void
 restart (gpointer user_data)
 {
   MusterSmallJob *job = user_data;
-
   muster_fake_master_restart (job->master);
 }
 
@@ -512,7 +507,6 @@ restart (gpointer user_data)
 MUSTER_TEST (Chief, claims_again_under_its_epoch_when_the_master_lost_its_session)
 {
   const gint64 epochs[] = {0, 9};
-
   for (gsize i = 0; i < G_N_ELEMENTS (epochs); i++) {
     g_auto (MusterSmallJob) job = muster_small_job_new ();
     MUSTER_TRACE ("epoch %d", (int)epochs[i]);

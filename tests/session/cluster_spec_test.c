@@ -15,7 +15,6 @@ read_spec (const char *text)
 {
   g_autoptr (GError) error = NULL;
   MusterClusterSpec *self = muster_cluster_spec_new (text, &error);
-
   MUSTER_EXPECT_NO_ERROR (error);
   return self;
 }
@@ -72,7 +71,6 @@ expect_refusal (const char *text, const char *words)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterClusterSpec) spec = muster_cluster_spec_new (text, &error);
-
   MUSTER_EXPECT_TRUE (spec == NULL);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_ASSERT_TRUE (error != NULL);
@@ -87,7 +85,6 @@ MUSTER_TEST (ClusterSpec, says_which_tasks_there_are_and_where)
   g_autoptr (MusterClusterSpec) spec = read_task ("\"task\": {\"type\": \"worker\", \"index\": 1}");
   gsize n;
   const MusterClusterTask *tasks = muster_cluster_spec_tasks (spec, &n);
-
   MUSTER_ASSERT_EQ (n, 4);
   MUSTER_EXPECT_STREQ (tasks[0].job, "ps");
   MUSTER_EXPECT_STREQ (tasks[3].address, "w:2");
@@ -177,7 +174,6 @@ MUSTER_TEST (ClusterSpec, says_why_it_knows_no_master)
   static const char *const cases[][2] = {
       {TWO "\"environment\": \"cloud\"}", "names no task"},
       {TWO "\"task\": {\"type\": \"evaluator\"}}", "evaluator:0 has no server in \"cluster\""}};
-
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autoptr (MusterClusterSpec) spec = read_spec (cases[i][0]);
     g_autoptr (GError) error = NULL;
@@ -208,7 +204,6 @@ MUSTER_TEST (ClusterSpec, leaves_all_devices_where_nothing_serves_parameters)
   g_autoptr (MusterClusterSpec) spec = read_spec (
       "{\"cluster\": {\"worker\": [\"w:1\", \"w:2\"]}, \"task\": {\"type\": \"worker\"}}");
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (muster_cluster_spec_device_filters (spec) == NULL);
   MUSTER_EXPECT_TRUE (muster_cluster_spec_config (spec, NULL, &error) == NULL);
   MUSTER_EXPECT_NO_ERROR (error);
@@ -221,7 +216,6 @@ expect_config (GBytes *given, const char *wanted, gboolean isolated)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   g_autoptr (GBytes) config = muster_cluster_spec_config (spec, given, &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   const Tensorflow__ConfigProto *message =
       muster_unpack (&tensorflow__config_proto__descriptor, g_bytes_get_data (config, NULL),
@@ -252,7 +246,6 @@ MUSTER_TEST (ClusterSpec, refuses_a_config_that_is_none)
   g_autoptr (MusterClusterSpec) spec = read_task ("\"task\": {\"type\": \"chief\"}");
   g_autoptr (GBytes) broken = g_bytes_new_static ("\x22\x7f", 2);
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (muster_cluster_spec_config (spec, broken, &error) == NULL);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
@@ -260,7 +253,6 @@ MUSTER_TEST (ClusterSpec, refuses_a_config_that_is_none)
 MUSTER_TEST (ClusterSpec, is_empty_without_a_word)
 {
   static const char *const nothing[] = {NULL, "", "{}", "{\"environment\": \"cloud\"}"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (nothing); i++) {
     g_autoptr (MusterClusterSpec) spec = read_spec (nothing[i]);
     MUSTER_EXPECT_TRUE (muster_cluster_spec_is_empty (spec));

@@ -26,7 +26,6 @@ on_progress (const char *message G_GNUC_UNUSED, const MusterReadiness *readiness
   const MusterReason *server = muster_reasons_find (reasons, "server");
   const MusterReason *task = muster_reasons_find (reasons, "task");
   int seconds = (int)(muster_fake_clock_elapsed_us (self->job.clock) / MUSTER_SECOND);
-
   g_string_append_printf (self->heard, "%d: %s %s|", seconds, server->state,
                           task != NULL ? task->owner : "-");
   g_free (self->text);
@@ -72,7 +71,6 @@ static gpointer
 run_operation (gpointer user_data)
 {
   Waiter *self = user_data;
-
   if (self->is_chief)
     self->session = muster_small_job_prepare (
         &self->job, (MusterPrepareOptions){.init_op = "init", .timeout_us = TIMEOUT_US});
@@ -275,7 +273,6 @@ cancel_when_told (const char *message G_GNUC_UNUSED, const MusterReadiness *read
                   GPtrArray *reasons, gpointer user_data)
 {
   Listener *self = user_data;
-
   g_free (self->state);
   self->state = g_strdup (muster_reasons_find (reasons, "server")->state);
   g_cancellable_cancel (self->cancellable);

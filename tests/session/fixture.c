@@ -8,7 +8,6 @@ MusterSmallJob
 muster_small_job_new (void)
 {
   MusterSmallJob self = {.clock = muster_fake_clock_new ()};
-
   self.master = muster_fake_master_new (self.clock);
   muster_small_model_play (self.master);
   muster_fake_master_op_sets (self.master, "local_init", "local", NULL);
@@ -64,7 +63,6 @@ muster_small_job_set_chief (MusterSmallJob *self, MusterChiefPhase phase, gboole
                             gboolean alive, gint64 step)
 {
   MusterAnnouncement chief = MUSTER_ANNOUNCEMENT_INIT;
-
   chief.model = (char *)"digits";
   chief.task = (char *)"worker:7";
   chief.who = (char *)"elsewhere:1";
@@ -140,7 +138,6 @@ void
 muster_small_job_initialise (gpointer job)
 {
   MusterSmallJob *self = job;
-
   muster_fake_master_set_variable (self->master, "v");
   muster_fake_master_set_variable (self->master, "w");
 }
@@ -154,7 +151,6 @@ muster_small_job_chief_prepares (gpointer job)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSession) session = muster_session_manager_prepare_session (
       self->manager, MUSTER_MASTER (self->master), &options, NULL, NULL, &error);
-
   if (session == NULL)
     g_error ("The chief can't prepare: %s", error->message);
   muster_session_close_quietly (session);
@@ -164,6 +160,5 @@ void
 muster_small_job_restart_master (gpointer job)
 {
   MusterSmallJob *self = job;
-
   muster_fake_master_restart (self->master);
 }

@@ -8,7 +8,6 @@ MUSTER_TEST (SessionManager, refuses_a_gate_without_a_local_init_op)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (MusterSessionManager) manager = muster_small_job_manager (&job, NULL, NULL, "gate:0");
-
   MUSTER_EXPECT_NULL (manager);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_ASSERT_TRUE (job.error != NULL);
@@ -87,7 +86,6 @@ MUSTER_TEST (SessionManager, refuses_a_negative_recovery_wait)
   MusterSessionManagerOptions options = {.recovery_wait_us = -1};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSessionManager) manager = muster_session_manager_new (NULL, &options, &error);
-
   MUSTER_EXPECT_NULL (manager);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
@@ -96,7 +94,6 @@ MUSTER_TEST (SessionManager, refuses_a_negative_recovery_wait)
 MUSTER_TEST (SessionManager, touches_nothing_when_it_is_made)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-
   MUSTER_EXPECT_TRUE (muster_small_job_diary_is (&job, ""));
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 0);
 }
@@ -130,7 +127,6 @@ note_pause (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNU
   Pauses *pauses = user_data;
   gint64 now_us = muster_fake_clock_elapsed_us (pauses->job->clock);
   const char *names[] = {"v", NULL};
-
   pauses->longest_us = MAX (pauses->longest_us, now_us - pauses->last_us);
   pauses->last_us = now_us;
   *value = muster_tensor_new_strv (names);
@@ -141,7 +137,6 @@ note_pause (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNU
 MUSTER_TEST (SessionManager, polls_at_least_once_in_a_recovery_wait)
 {
   const gint64 waits_us[] = {0, 5 * MUSTER_SECOND};
-
   for (gsize i = 0; i < G_N_ELEMENTS (waits_us); i++) {
     g_auto (MusterSmallJob) job = muster_small_job_new ();
     Pauses pauses = {.job = &job};
@@ -216,7 +211,6 @@ MUSTER_TEST (SessionManager, refuses_an_op_and_a_list)
   const char *const ops[] = {"a", NULL};
   MusterSessionManagerOptions options = {.local_init_op = "b", .local_init_ops = ops};
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterSessionManager) manager = muster_session_manager_new (NULL, &options, &error);
   g_autoptr (MusterSession) session =
       muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "b", .init_ops = ops});
@@ -230,7 +224,6 @@ MUSTER_TEST (SessionManager, refuses_an_op_and_a_list)
 MUSTER_TEST (SessionManager, refuses_a_cluster_without_addresses)
 {
   const char *const wrong[] = {"ps:0", "ps:0=", "=host:1", "ps:0=host", "ps:0=host:x"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     const char *const cluster[] = {"worker:0=host:1", wrong[i], NULL};
     MusterSessionManagerOptions options = {.cluster = cluster};
@@ -252,7 +245,6 @@ MUSTER_TEST (SessionManager, gives_every_session_its_graph_and_config)
   g_autoptr (MusterSessionManager) manager = muster_session_manager_new (graph, &options, NULL);
   MusterPrepareOptions init = {.init_op = "init"};
   MusterMaster *master = MUSTER_MASTER (job.master);
-
   MusterSession *sessions[] = {
       muster_session_manager_prepare_session (manager, master, &init, NULL, NULL, NULL),
       muster_session_manager_recover_session (manager, master, NULL, NULL, NULL, NULL, NULL),

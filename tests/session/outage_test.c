@@ -20,7 +20,6 @@ static void
 expect_found_soon (MusterSmallJob *job, gint64 outage_us)
 {
   gint64 found_us = muster_fake_clock_elapsed_us (job->clock);
-
   MUSTER_EXPECT_NO_ERROR (job->error);
   MUSTER_EXPECT_GE (found_us, outage_us);
   MUSTER_EXPECT_LE (found_us, latest_us (outage_us));
@@ -66,7 +65,6 @@ static void
 lose_for_a_minute (gpointer user_data)
 {
   MusterSmallJob *job = user_data;
-
   muster_small_job_initialise (job);
   muster_fake_master_down_until (job->master,
                                  muster_fake_clock_elapsed_us (job->clock) + 60 * MUSTER_SECOND);
@@ -91,7 +89,6 @@ static void
 lose_for_two_seconds (gpointer user_data)
 {
   MusterSmallJob *job = user_data;
-
   muster_fake_master_down_until (job->master,
                                  muster_fake_clock_elapsed_us (job->clock) + 2 * MUSTER_SECOND);
 }
@@ -100,7 +97,6 @@ static void
 initialise_and_let_in (gpointer user_data)
 {
   MusterSmallJob *job = user_data;
-
   muster_small_job_initialise (job);
   muster_fake_master_forgive (job->master, "create");
 }

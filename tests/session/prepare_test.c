@@ -38,7 +38,6 @@ MUSTER_TEST (Prepare, initialises_in_order)
   MusterSession *seen = NULL;
   MusterPrepareOptions options = {
       .init_op = "init", .init_func = note_session, .init_func_data = &seen};
-
   g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
@@ -53,7 +52,6 @@ MUSTER_TEST (Prepare, feeds_the_init_op)
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (MusterTensor) value = muster_tensor_new_float (0.5);
   MusterFeed feed = {"start:0", value};
-
   g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.init_op = "init", .init_feeds = &feed, .n_init_feeds = 1});
 
@@ -197,7 +195,6 @@ MUSTER_TEST (Prepare, does_not_read_the_words_of_a_failing_local_init)
 MUSTER_TEST (Prepare, stops_at_a_failing_init_function)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-
   g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.init_op = "init", .init_func = fail_in_init});
 
@@ -211,7 +208,6 @@ MUSTER_TEST (Prepare, stops_at_a_failing_init_function)
 MUSTER_TEST (Prepare, reports_an_init_function_that_fails_without_an_error)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-
   g_autoptr (MusterSession) session =
       muster_small_job_prepare (&job, (MusterPrepareOptions){.init_func = fail_without_a_word});
 
@@ -416,7 +412,6 @@ MUSTER_TEST (Prepare, goes_on_to_the_ready_op_without_local_init)
 MUSTER_TEST (Prepare, says_when_local_init_runs)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-
   heard_begin (G_LOG_LEVEL_INFO);
   g_autoptr (MusterSession) session =
       muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
@@ -508,7 +503,6 @@ wipe_devices (MusterMaster *master, gint64 deadline_us G_GNUC_UNUSED,
               GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   Devices *devices = user_data;
-
   MUSTER_EXPECT_TRUE (master == MUSTER_MASTER (devices->job->master));
   devices->n_calls++;
   devices->n_creates = muster_fake_master_n_calls (devices->job->master, "create");
@@ -524,7 +518,6 @@ MUSTER_TEST (Prepare, initialises_devices_before_there_is_a_session)
   Devices devices = {.job = &job, .n_creates = G_MAXUINT};
   MusterPrepareOptions options = {
       .init_op = "init", .device_func = wipe_devices, .device_func_data = &devices};
-
   g_autoptr (MusterSession) prepared = muster_small_job_prepare (&job, options);
   MUSTER_EXPECT_EQ (devices.n_calls, 1u);
   MUSTER_EXPECT_EQ (devices.n_creates, 0u);
@@ -539,7 +532,6 @@ MUSTER_TEST (Prepare, makes_no_session_where_the_devices_fail)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   Devices devices = {.job = &job, .fails = TRUE};
-
   g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){
                 .init_op = "init", .device_func = wipe_devices, .device_func_data = &devices});
@@ -558,7 +550,6 @@ MUSTER_TEST (Prepare, serves_several_masters)
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_auto (MusterSmallJob) other = muster_small_job_new ();
   MusterPrepareOptions options = {.init_op = "init"};
-
   g_autoptr (MusterSession) a = muster_session_manager_prepare_session (
       job.manager, MUSTER_MASTER (job.master), &options, NULL, NULL, NULL);
   g_autoptr (MusterSession) b = muster_session_manager_prepare_session (

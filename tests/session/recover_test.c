@@ -53,7 +53,6 @@ MUSTER_TEST (Recover, is_silent_about_the_gate_with_nothing_to_restore)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   gboolean recovered = TRUE;
-
   g_autoptr (MusterSession) session =
       muster_small_job_recover (&job, from_directory (&job), &recovered);
 
@@ -122,7 +121,6 @@ MUSTER_TEST (Recover, refuses_two_places_before_it_makes_a_session)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   gboolean recovered;
-
   g_autoptr (MusterSession) session = muster_small_job_recover (
       &job, (MusterPrepareOptions){.checkpoint_dir = "a", .checkpoint_filename = "b"}, &recovered);
 
@@ -136,7 +134,6 @@ MUSTER_TEST (Recover, runs_no_init_op_though_one_is_given)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   gboolean recovered = TRUE;
-
   g_autoptr (MusterSession) session =
       muster_small_job_recover (&job, (MusterPrepareOptions){.init_op = "init"}, &recovered);
 

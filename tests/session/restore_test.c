@@ -47,7 +47,6 @@ write_state (const char *text)
 MUSTER_TEST (Restore, refuses_two_places_before_it_makes_a_session)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-
   g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job,
       (MusterPrepareOptions){.init_op = "init", .checkpoint_dir = "a", .checkpoint_filename = "b"});
@@ -127,7 +126,6 @@ MUSTER_TEST (Restore, leaves_the_list_alone_when_restoring_fails)
 MUSTER_TEST (Restore, initialises_at_once_when_it_need_not_wait)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-
   g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));
 
   MUSTER_EXPECT_NO_ERROR (job.error);
@@ -175,7 +173,6 @@ MUSTER_TEST (Restore, names_the_checkpoint_whose_saver_leaves_variables_out)
 MUSTER_TEST (Restore, fails_for_a_named_checkpoint_that_is_not_there)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-
   g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.init_op = "init",
                                    .saver = job.saver,
@@ -299,7 +296,6 @@ MUSTER_TEST (Restore, makes_no_session_for_a_place_with_a_scheme)
       {.init_op = "init", .saver = job.saver, .checkpoint_dir = "hdfs://bucket/run"},
       {.init_op = "init", .saver = job.saver, .checkpoint_filename = "gs://bucket/model.ckpt-1"},
       {.init_op = "init", .checkpoint_dir = "hdfs://bucket/run"}};
-
   for (gsize i = 0; i < G_N_ELEMENTS (places); i++) {
     g_clear_error (&job.error);
     g_autoptr (MusterSession) session = muster_small_job_prepare (&job, places[i]);
@@ -571,7 +567,6 @@ name_latest (gpointer user_data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
-
   state->latest = g_strdup (user_data);
   muster_checkpoint_state_write_named (NULL, muster_test_tmpdir (), "other", state, &error);
   MUSTER_EXPECT_NO_ERROR (error);

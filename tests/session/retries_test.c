@@ -144,7 +144,6 @@ MUSTER_TEST (Retries, never_repeat_a_mistake)
   const MusterError codes[] = {MUSTER_ERROR_INVALID_ARGUMENT, MUSTER_ERROR_INTERNAL,
                                MUSTER_ERROR_DATA_LOSS, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                                MUSTER_ERROR_FAILED_PRECONDITION};
-
   for (gsize i = 0; i < G_N_ELEMENTS (codes); i++) {
     g_auto (MusterSmallJob) job = muster_small_job_new ();
     MUSTER_TRACE ("%s", muster_error_name (codes[i]));

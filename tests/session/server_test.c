@@ -19,7 +19,6 @@ static Fixture
 set_up (void)
 {
   Fixture f = {.served = served_start ()};
-
   f.graph = served_graph (&f.ready_op);
   MusterSessionManagerOptions options = {
       .ready_op = f.ready_op, .model = "digits", .task = "worker:0"};
@@ -65,7 +64,6 @@ on_progress (const char *message G_GNUC_UNUSED, const MusterReadiness *readiness
 {
   Worker *worker = user_data;
   const MusterReason *chief = muster_reasons_find (reasons, "chief");
-
   g_mutex_lock (&worker->lock);
   g_free (worker->chief_state);
   worker->chief_state = g_strdup (chief != NULL ? chief->state : NULL);
@@ -106,7 +104,6 @@ static void
 worker_receives (Worker *worker, const char *state)
 {
   gint64 until = g_get_monotonic_time () + PATIENCE_US;
-
   g_mutex_lock (&worker->lock);
   while (!worker->is_back && g_strcmp0 (worker->chief_state, state) != 0)
     if (!g_cond_wait_until (&worker->changed, &worker->lock, until))
@@ -174,7 +171,6 @@ let_another_in (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_
   Rivalry *rivalry = user_data;
   g_auto (MusterSessionReport) refused = {0};
   g_autoptr (GError) refusal = NULL;
-
   g_autoptr (MusterSession) none =
       prepare (rivalry->f, (MusterPrepareOptions){0}, &refused, &refusal);
   MUSTER_EXPECT_NULL (none);
@@ -192,7 +188,6 @@ MUSTER_TEST (OnServer, two_chiefs_are_distinguished)
   Rivalry rivalry = {.f = &f};
   g_auto (MusterSessionReport) report = {0};
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterSession) first =
       prepare (&f, (MusterPrepareOptions){.init_func = let_another_in, .init_func_data = &rivalry},
                &report, &error);
@@ -326,7 +321,6 @@ reset_once (MusterSession *session, gint64 deadline_us G_GNUC_UNUSED,
             GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   Resets *resets = user_data;
-
   if (resets->n_calls++ == 0 &&
       !muster_master_reset (resets->f->served.remote, NULL, test_deadline (), NULL, error))
     return FALSE;
@@ -339,7 +333,6 @@ MUSTER_TEST (OnServer, a_chief_begins_again_when_its_master_is_reset)
   Resets resets = {.f = &f};
   g_auto (MusterSessionReport) report = {0};
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterSession) chief =
       prepare (&f, (MusterPrepareOptions){.init_func = reset_once, .init_func_data = &resets},
                &report, &error);
@@ -417,7 +410,6 @@ MUSTER_TEST (NobodyThere, says_that_the_server_is_silent)
   g_auto (MusterSessionReport) report = {0};
   g_autoptr (GError) error = NULL;
   g_autoptr (GSocket) socket = listen_and_say_nothing (&port);
-
   g_autoptr (MusterSession) session = wait_at (port, 4 * MUSTER_SECOND, NULL, &report, &error);
 
   MUSTER_EXPECT_NULL (session);

@@ -27,7 +27,6 @@ MUSTER_TEST (WaitEnd, has_one_verdict_whatever_the_time_ran_out_in)
 {
   const char *const calls[] = {"create", "gate", "local_init", "ready", "watch"};
   const gint64 early_us[] = {0, MUSTER_DEADLINE_MARGIN_US};
-
   for (gsize i = 0; i < G_N_ELEMENTS (calls) * G_N_ELEMENTS (early_us); i++) {
     g_auto (MusterSmallJob) job = muster_small_job_new ();
     const char *call = calls[i % G_N_ELEMENTS (calls)];
@@ -66,7 +65,6 @@ static void
 restart_and_hang (gpointer user_data)
 {
   MusterSmallJob *job = user_data;
-
   muster_fake_master_restart (job->master);
   muster_fake_master_set_cost (job->master, "create", MUSTER_WAIT_FOREVER);
 }
@@ -156,7 +154,6 @@ MUSTER_TEST (WaitEnd, can_be_cancelled_after_the_last_poll)
 MUSTER_TEST (WaitEnd, ends_a_chiefs_operation_in_the_same_words)
 {
   const char *const calls[] = {"create", "gate", "local_init", "ready"};
-
   for (gsize i = 0; i < 2 * G_N_ELEMENTS (calls); i++) {
     g_auto (MusterSmallJob) job = muster_small_job_new ();
     const char *call = calls[i / 2];

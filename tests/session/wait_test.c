@@ -73,7 +73,6 @@ MUSTER_TEST (Wait, gives_up_after_two_hours_and_says_why)
 MUSTER_TEST (Wait, names_the_limit_in_whole_seconds)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-
   g_autoptr (MusterSession) session = muster_small_job_wait (&job, 3700 * MUSTER_MILLISECOND, NULL);
 
   MUSTER_EXPECT_NULL (session);
@@ -85,7 +84,6 @@ MUSTER_TEST (Wait, names_the_limit_in_whole_seconds)
 MUSTER_TEST (Wait, polls_once_with_a_limit_of_0_or_below)
 {
   const gint64 limits[] = {0, -5 * MUSTER_SECOND};
-
   for (gsize i = 0; i < G_N_ELEMENTS (limits); i++) {
     g_auto (MusterSmallJob) job = muster_small_job_new ();
     g_autoptr (MusterSession) none = muster_small_job_wait (&job, limits[i], NULL);
@@ -249,7 +247,6 @@ MUSTER_TEST (Wait, does_not_flood_a_master_that_loses_every_session_at_once)
 MUSTER_TEST (Wait, ends_with_any_other_error)
 {
   const char *const ops[] = {"gate", "local_init", "ready"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (ops); i++) {
     g_auto (MusterSmallJob) job = muster_small_job_new ();
     muster_small_job_initialise (&job);
@@ -500,7 +497,6 @@ MUSTER_TEST (Wait, waits_until_the_chief_has_prepared_the_model)
 MUSTER_TEST (Wait, leaves_a_job_that_is_over)
 {
   const gint64 timeouts_us[] = {MUSTER_WAIT_FOREVER, 0};
-
   for (gsize i = 0; i < G_N_ELEMENTS (timeouts_us); i++) {
     g_auto (MusterSmallJob) job = muster_small_job_new ();
     MUSTER_TRACE ("timeout %u", (guint)i);
@@ -542,7 +538,6 @@ keep_chief (const char *message G_GNUC_UNUSED, const MusterReadiness *readiness 
             GPtrArray *reasons, gpointer user_data)
 {
   const MusterReason *chief = muster_reasons_find (reasons, "chief");
-
   g_string_append_printf (user_data, "%s|", chief != NULL ? chief->state : "?");
 }
 
@@ -581,7 +576,6 @@ static void
 master_goes (gpointer user_data)
 {
   MusterSmallJob *job = user_data;
-
   muster_fake_master_restart (job->master);
   muster_fake_master_fail (job->master, "create", 2, G_MAXUINT, MUSTER_ERROR_UNAVAILABLE,
                            "connection refused");

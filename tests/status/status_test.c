@@ -77,7 +77,6 @@ trained (gboolean alive)
 MUSTER_TEST (StatusState, of_a_job_that_waits_for_tasks_is_not_good)
 {
   const Muster__Announcement model = trained (TRUE);
-
   MUSTER_EXPECT_STREQ (state_of (&model, FALSE).word, "ready");
   MUSTER_EXPECT_EQ (state_of (&model, FALSE).kind, MUSTER_STATUS_GOOD);
   MUSTER_EXPECT_STREQ (state_of (&model, TRUE).word, "waiting for tasks");

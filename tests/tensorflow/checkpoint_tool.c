@@ -105,7 +105,6 @@ work (const char *directory, GError **error)
   g_autoptr (MusterSession) session = self.session = muster_master_create_session (
       master, muster_meta_graph_graph (meta_graph), NULL, MUSTER_WAIT_FOREVER, NULL, error);
   char line[4096];
-
   if (saver == NULL || session == NULL)
     return FALSE;
   while (fgets (line, sizeof line, stdin) != NULL) {
@@ -124,7 +123,6 @@ main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
   gboolean done = FALSE;
-
   if (argc == 4 && g_str_equal (argv[1], "copy"))
     done = copy (argv[2], argv[3], &error);
   else if (argc == 3 && g_str_equal (argv[1], "verify"))

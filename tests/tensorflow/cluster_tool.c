@@ -122,7 +122,6 @@ run_steps (Task *self, MusterMonitoredSession *session, GError **error)
   const MusterStep train = {.targets = &train_op, .n_targets = 1};
   const MusterStep look = {.fetches = &global_step, .n_fetches = 1};
   char line[16];
-
   while (fgets (line, sizeof line, stdin) != NULL) {
     g_autoptr (MusterTensor) step = NULL;
     if (!muster_monitored_session_run (session, &train, NULL, NULL, error) ||
@@ -168,7 +167,6 @@ static gboolean
 run (int argc, char **argv, GError **error)
 {
   g_auto (Task) task = {0};
-
   if (argc == 2 && g_str_equal (argv[1], "config"))
     return print_config (error);
   if (argc < 4 || !open_task (&task, argv[2], error))
@@ -182,7 +180,6 @@ int
 main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
-
   setvbuf (stdout, NULL, _IOLBF, 0);
   if (run (argc, argv, &error))
     return 0;

@@ -40,7 +40,6 @@ static gboolean
 before_run (MusterHook *hook, MusterRunContext *context G_GNUC_UNUSED, GError **error)
 {
   MusterToolHook *self = MUSTER_TOOL_HOOK (hook);
-
   if (!g_str_has_suffix (self->story, "then lost") || self->n_losses++ > 0)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_ABORTED, "of the master");
@@ -82,7 +81,6 @@ static void
 report (MusterMonitoredSession *session, MusterError code)
 {
   g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, (gint)code, "of a thread");
-
   (void)muster_coordinator_request_stop (muster_monitored_session_coordinator (session), error,
                                          NULL);
 }
@@ -127,7 +125,6 @@ static void
 run (Tale *tale)
 {
   const MusterStep step = {.targets = &tale->op, .n_targets = 1};
-
   if (tale->op == NULL)
     return;
   if (strcmp (tale->story, "stopped by a hook") == 0)
@@ -170,7 +167,6 @@ int
 main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
-
   if (argc < 4 || argc > 5)
     return 2;
   Tale tale = {.story = argv[3], .op = argc > 4 ? argv[4] : NULL};

@@ -26,7 +26,6 @@ train (MusterMonitoredSession *session, MusterScaffold *scaffold, GError **error
 {
   const char *targets[] = {muster_scaffold_train_op (scaffold)};
   MusterStep step = {.targets = targets, .n_targets = 1};
-
   while (!muster_monitored_session_should_stop (session))
     if (!muster_monitored_session_run (session, &step, NULL, NULL, error))
       return FALSE;
@@ -40,7 +39,6 @@ feed (MusterTensor **feeds, gint64 deadline_us G_GNUC_UNUSED,
 {
   const gint64 dims[] = {2};
   const float x[] = {1, 2}, y[] = {3, 5};
-
   feeds[0] = muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, x, sizeof x, error);
   feeds[1] = muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, y, sizeof y, error);
   return TRUE;
@@ -105,7 +103,6 @@ int
 main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
-
   if (argc < 4 || argc > 5 ||
       !run (argv[1], argv[2], atoi (argv[3]), argc > 4 ? argv[4] : NULL, &error)) {
     fprintf (stderr, "%s\n",

@@ -19,7 +19,6 @@ set_up (void)
 {
   Fixture f = {.clock = muster_fake_clock_new ()};
   const MusterSaverOptions options = {.clock = MUSTER_CLOCK (f.clock), .no_probe = TRUE};
-
   f.meta_graph = muster_small_model_new (muster_small_variables, 2, 5);
   f.master = muster_fake_master_new (f.clock);
   f.session = muster_master_create_session (MUSTER_MASTER (f.master), NULL, NULL,
@@ -55,7 +54,6 @@ save (Fixture *f, gint64 step, gint64 blocked_us)
 {
   const MusterSaveHow how = {.written = on_written, .written_data = f};
   g_auto (MusterSaved) saved = {0};
-
   f->blocked_us = blocked_us;
   MUSTER_ASSERT_TRUE (muster_saver_save_with (f->saver, f->session, muster_test_tmpdir (), step,
                                               &how, &saved, MUSTER_WAIT_FOREVER, NULL, NULL));
@@ -125,7 +123,6 @@ MUSTER_TEST (AutoCadence, leaves_a_fixed_interval_alone)
   g_auto (Fixture) f = set_up ();
   MusterAutoCadence cadence = {0};
   MusterStepTimer timer = {.every_us = MUSTER_SECOND, .clock = MUSTER_CLOCK (f.clock)};
-
   save (&f, 1, 8 * MUSTER_SECOND);
   muster_auto_cadence_update (&cadence, f.saver, f.meter, &timer);
 
@@ -137,7 +134,6 @@ MUSTER_TEST (AutoCadence, refuses_a_share_that_is_none)
 {
   MusterAutoCadence cadence;
   const double shares[] = {-0.1, 1, 7};
-
   for (guint i = 0; i < G_N_ELEMENTS (shares); i++) {
     g_autoptr (GError) error = NULL;
     MUSTER_EXPECT_FALSE (muster_auto_cadence_init (&cadence, shares[i], &error));

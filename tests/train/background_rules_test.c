@@ -33,7 +33,6 @@ n_save_threads (void)
   g_autoptr (GDir) threads = g_dir_open ("/proc/self/task", 0, NULL);
   const char *id;
   guint n = 0;
-
   while ((id = g_dir_read_name (threads)) != NULL) {
     g_autofree char *path = g_build_filename ("/proc/self/task", id, "comm", NULL);
     g_autofree char *name = NULL;
@@ -47,7 +46,6 @@ static MusterNotebook *
 add_notebook (Job *job, MusterNotebook *notebook, const char *name)
 {
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (muster_saver_add_saveable (job->saver, name, MUSTER_SAVEABLE (notebook),
                                                  MUSTER_SAVEABLE_OPTIONAL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
@@ -71,7 +69,6 @@ open_with_hook (Job *job, gint64 save_steps, GError **error)
                                               .prepare = &prepare,
                                               .hooks = &hook,
                                               .n_hooks = 1};
-
   job->session = hook != NULL ? muster_monitored_session_new (&with, NULL, NULL, error) : NULL;
   return hook;
 }
@@ -261,7 +258,6 @@ MUSTER_TEST (BackgroundRules, make_nothing_before_the_first_session)
   const MusterCheckpointSaverOptions options = {
       .checkpoint_dir = job.directory, .save_steps = 5, .saver = job.saver};
   g_autoptr (MusterHook) hook = muster_checkpoint_saver_hook_new (&options, &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_FALSE (g_file_test (job.directory, G_FILE_TEST_EXISTS));
   MUSTER_EXPECT_EQ (n_save_threads (), 0u);
@@ -391,7 +387,6 @@ MUSTER_TEST (BackgroundRules, call_back_when_the_files_exist)
   MusterHook *hook = muster_checkpoint_saver_hook_new (&options, &error);
   const MusterMonitoredSessionOptions with = {
       .scaffold = job.scaffold, .master = job.master, .hooks = &hook, .n_hooks = 1};
-
   job.session = muster_monitored_session_new (&with, NULL, NULL, &error);
   g_object_unref (hook);
   MUSTER_ASSERT_NO_ERROR (error);

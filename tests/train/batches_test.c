@@ -80,7 +80,6 @@ MUSTER_TEST (batches, another_seed_is_another_order)
   g_autoptr (MusterBatches) a = muster_batches_new (&rows, 1, 1, 1, NULL);
   g_autoptr (MusterBatches) b = muster_batches_new (&rows, 1, 1, 2, NULL);
   int same = 0;
-
   for (int i = 0; i < 100; i++)
     same += first_of (a) == first_of (b);
 
@@ -159,7 +158,6 @@ MUSTER_TEST (batches, refuse_arrays_of_other_lengths_and_a_batch_too_large)
   MusterTensor *arrays[] = {a, b};
   g_autoptr (GError) lengths = NULL;
   g_autoptr (GError) size = NULL;
-
   MUSTER_EXPECT_NULL (muster_batches_new (arrays, 2, 1, 0, &lengths));
   MUSTER_EXPECT_NULL (muster_batches_new (&a, 1, 5, 0, &size));
 

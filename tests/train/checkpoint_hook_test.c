@@ -30,7 +30,6 @@ set_up (void)
 {
   Job job = {0};
   g_autoptr (GError) error = NULL;
-
   job.scaffold = muster_scaffold_load ("tests/fixtures/linreg.meta", &error);
   g_assert_no_error (error);
   job.master = muster_local_master_new ();
@@ -125,7 +124,6 @@ static MusterHook *
 saver_hook (Job *job, MusterCheckpointSaverOptions options)
 {
   g_autoptr (GError) error = NULL;
-
   options.checkpoint_dir = job->directory;
   options.is_blocking = TRUE; /* in the background: background_save_test.c */
   MusterHook *hook = muster_checkpoint_saver_hook_new (&options, &error);
@@ -185,7 +183,6 @@ MUSTER_TEST (CheckpointSaver, has_no_value_for_a_metric_that_is_not_in_the_graph
 {
   g_auto (Job) job = set_up ();
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (train_by_metric (&job, "eval/accuracy:max", TRUE, 2, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
@@ -212,7 +209,6 @@ MUSTER_TEST (CheckpointSaver, wants_exactly_one_of_seconds_and_steps)
       {.checkpoint_dir = "d"},
       {.checkpoint_dir = "d", .save_steps = 1, .save_us = 1},
       {.save_steps = 1}};
-
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     g_autoptr (GError) error = NULL;
     MUSTER_EXPECT_NULL (muster_checkpoint_saver_hook_new (&wrong[i], &error));
@@ -404,7 +400,6 @@ on_after (MusterSession *session G_GNUC_UNUSED, gint64 step, const char *prefix,
           gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
   Listened *listened = data;
-
   listened->after++;
   MUSTER_EXPECT_EQ (muster_checkpoint_step (prefix), step);
   return !listened->stops;

@@ -35,7 +35,6 @@ make_model (void)
   g_autoptr (MusterTensor) zero = muster_tensor_new_float (0);
   static const char *const both[] = {"train_a", "train_b", NULL};
   g_autoptr (GError) error = NULL;
-
   muster_graph_builder_variable (builder, "a", zero);
   muster_graph_builder_variable (builder, "b", zero);
   add_train_op (builder, "train_a", "a");
@@ -51,7 +50,6 @@ static MusterMetaGraph *
 complete (MusterMetaGraph *model, const char *one, const char *other, char ***notes, GError **error)
 {
   const char *const ops[] = {one, other, NULL};
-
   return muster_meta_graph_complete (model, ops, notes, error);
 }
 
@@ -60,7 +58,6 @@ MUSTER_TEST (Completion, adds_a_step_one_train_op_and_a_saver)
   g_autoptr (MusterMetaGraph) model = make_model ();
   g_auto (GStrv) notes = NULL;
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterMetaGraph) whole = complete (model, "train_a", "train_b", &notes, &error);
 
   g_assert_no_error (error);
@@ -76,7 +73,6 @@ MUSTER_TEST (Completion, leaves_what_is_complete_as_it_is)
   g_auto (GStrv) notes = NULL;
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) once = complete (model, "train_a", "train_b", NULL, &error);
-
   g_autoptr (MusterMetaGraph) twice = muster_meta_graph_complete (once, NULL, &notes, &error);
 
   g_assert_no_error (error);
@@ -88,7 +84,6 @@ MUSTER_TEST (Completion, makes_the_same_graph_in_every_process)
 {
   g_autoptr (MusterMetaGraph) one = make_model ();
   g_autoptr (MusterMetaGraph) other = make_model ();
-
   g_autoptr (MusterMetaGraph) a = complete (one, "train_a", "train_b", NULL, NULL);
   g_autoptr (MusterMetaGraph) b = complete (other, "train_a", "train_b", NULL, NULL);
 
@@ -101,7 +96,6 @@ MUSTER_TEST (Completion, runs_an_op_that_another_one_runs_once)
   g_autoptr (GError) error = NULL;
   static const char *const ops[] = {"both", "train_a", "train_b", NULL};
   g_auto (GStrv) notes = NULL;
-
   g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (model, ops, &notes, &error);
 
   g_assert_no_error (error);
@@ -113,7 +107,6 @@ MUSTER_TEST (Completion, refuses_two_train_ops_that_write_one_variable)
 {
   g_autoptr (MusterMetaGraph) model = make_model ();
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_NULL (complete (model, "train_a", "again_a", NULL, &error));
 
   MUSTER_EXPECT_TRUE (muster_error_is (error, MUSTER_ERROR_INVALID_ARGUMENT));
@@ -125,7 +118,6 @@ MUSTER_TEST (Completion, refuses_a_train_op_that_the_graph_lacks)
 {
   g_autoptr (MusterMetaGraph) model = make_model ();
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_NULL (complete (model, "nothing", NULL, NULL, &error));
   MUSTER_EXPECT_TRUE (error && strstr (error->message, "'nothing'") != NULL);
 }
@@ -134,7 +126,6 @@ MUSTER_TEST (Completion, adds_no_step_to_a_graph_that_trains_nothing)
 {
   g_autoptr (MusterMetaGraph) model = make_model ();
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (model, NULL, NULL, &error);
 
   g_assert_no_error (error);
@@ -170,7 +161,6 @@ make_model_with_placeholders (void)
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
   static const char *const with_default[] = {"default", NULL}, *const fed[] = {"fed", NULL};
   g_autoptr (GError) error = NULL;
-
   muster_graph_builder_node (builder, "PlaceholderWithDefault", "default");
   muster_graph_builder_input (builder, "train_a/one");
   muster_graph_builder_attr_type (builder, "dtype", MUSTER_FLOAT);
@@ -189,7 +179,6 @@ make_model_with_placeholders (void)
 MUSTER_TEST (Completion, makes_nothing_after_a_restore_that_needs_a_feed)
 {
   static const char *const tables[] = {"needs_default", "needs_fed"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (tables); i++) {
     g_autoptr (MusterMetaGraph) model = make_model_with_placeholders ();
     g_autoptr (GError) error = NULL;
@@ -255,7 +244,6 @@ make_replica (void)
   g_autoptr (MusterTensor) step = muster_tensor_new_int64 (0);
   g_autoptr (MusterTensor) two = muster_tensor_new_int32 (2);
   g_autoptr (GError) error = NULL;
-
   muster_graph_builder_variable (builder, "a", number);
   muster_graph_builder_variable (builder, "global_step", step);
   muster_graph_builder_variable (builder, "local", step);
@@ -286,7 +274,6 @@ MUSTER_TEST (Completion, finds_what_synchronises_replicas)
   g_autoptr (MusterMetaGraph) model = make_replica ();
   g_auto (MusterSyncReplicas) sync = {0};
   g_autoptr (GError) error = NULL;
-
   MUSTER_ASSERT_TRUE (muster_sync_replicas_find (model, &sync));
 
   MUSTER_EXPECT_STREQ (sync.update, "enqueue");
@@ -309,7 +296,6 @@ MUSTER_TEST (Completion, trains_by_the_op_that_takes_a_token)
   g_autoptr (MusterMetaGraph) model = make_replica ();
   g_auto (GStrv) notes = NULL;
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (model, NULL, &notes, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
@@ -345,7 +331,6 @@ MUSTER_TEST (Completion, fills_the_queue_by_what_it_lacks)
 {
   g_autoptr (MusterMetaGraph) model = make_replica ();
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (model, NULL, NULL, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
@@ -366,7 +351,6 @@ make_counter (const char *step_name)
   g_autoptr (MusterTensor) zero = muster_tensor_new_int64 (0);
   g_autoptr (MusterTensor) one = muster_tensor_new_int64 (1);
   g_autoptr (GError) error = NULL;
-
   muster_graph_builder_variable (builder, step_name, zero);
   muster_graph_builder_constant (builder, "one", one);
   muster_graph_builder_node (builder, "AssignAdd", "count");
@@ -382,7 +366,6 @@ MUSTER_TEST (Completion, never_advances_a_step_that_an_op_advances)
 {
   g_autoptr (MusterMetaGraph) model = make_counter ("global_step");
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterMetaGraph) whole = complete (model, "count", NULL, NULL, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
@@ -395,7 +378,6 @@ MUSTER_TEST (Completion, takes_no_name_that_the_graph_has)
 {
   g_autoptr (MusterMetaGraph) model = make_counter ("Global_Step/of_another");
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterMetaGraph) whole = complete (model, "count", NULL, NULL, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);

@@ -15,7 +15,6 @@ MUSTER_TEST (Coordinator, is_asked_to_stop_once_and_waited_for)
 {
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
-
   MUSTER_EXPECT_FALSE (muster_coordinator_should_stop (self));
   MUSTER_EXPECT_FALSE (muster_coordinator_wait_for_stop (self, 3 * MUSTER_SECOND, NULL));
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 3 * MUSTER_SECOND);
@@ -41,7 +40,6 @@ MUSTER_TEST (Coordinator, keeps_the_first_error_for_join)
   g_autoptr (GError) first = error_of (MUSTER_ERROR_INTERNAL, "first");
   g_autoptr (GError) second = error_of (MUSTER_ERROR_INTERNAL, "second");
   g_autoptr (GError) error = NULL;
-
   muster_coordinator_start (self, "one", fail_now, first, NULL);
   while (!muster_coordinator_should_stop (self))
     g_thread_yield ();
@@ -59,7 +57,6 @@ MUSTER_TEST (Coordinator, takes_the_end_of_input_for_a_plain_stop_where_asked)
   g_autoptr (GError) none = NULL, error = NULL;
   g_autoptr (MusterCoordinator) clean = muster_coordinator_new (NULL, TRUE);
   g_autoptr (MusterCoordinator) strict = muster_coordinator_new (NULL, FALSE);
-
   muster_coordinator_request_stop (clean, end, NULL);
   muster_coordinator_request_stop (strict, end, NULL);
 
@@ -90,7 +87,6 @@ MUSTER_TEST (Coordinator, drops_an_error_that_comes_after_a_plain_stop)
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (NULL, FALSE);
   g_autoptr (GError) late = error_of (MUSTER_ERROR_INTERNAL, "late");
   g_autoptr (GError) error = NULL;
-
   muster_coordinator_request_stop (self, NULL, NULL);
   MUSTER_EXPECT_TRUE (muster_coordinator_request_stop (self, late, NULL));
 
@@ -279,7 +275,6 @@ static gboolean
 beat (MusterCoordinator *self, gpointer user_data, GError **error)
 {
   Beats *beats = user_data;
-
   beats->at[beats->n++] = muster_fake_clock_elapsed_us (beats->clock) / MUSTER_SECOND;
   if (beats->n == 2)
     muster_fake_clock_pass (beats->clock, 25 * MUSTER_SECOND); /* it is late */

@@ -28,7 +28,6 @@ train (gpointer data)
   Task *self = data;
   Life *life = &self->life;
   gboolean is_well = TRUE;
-
   life_begin (life);
   MUSTER_EXPECT_NO_ERROR (life->error);
   if (life->session == NULL)
@@ -72,7 +71,6 @@ restart (Job *job)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMaster) engine = muster_local_master_new ();
   const char *address = strstr (muster_master_target (job->master), "://") + 3;
-
   muster_server_stop (job->server, MUSTER_SECOND);
   muster_server_free (job->server);
   job->server = muster_server_new (engine, NULL);
@@ -86,7 +84,6 @@ run_job (Job *job, gboolean drains, gint *n_trained)
 {
   Task tasks[N_TASKS];
   GThread *threads[N_TASKS];
-
   job->n_batches = N_BATCHES;
   job->save_steps = 1000000;
   for (guint i = 0; i < N_TASKS; i++) {
@@ -112,7 +109,6 @@ expect_nothing_lost (gboolean in_background)
 {
   g_auto (Job) job = job_set_up_served (N_TASKS);
   gint n_trained = 0;
-
   job.saves_in_background = in_background;
   job_name_directory (&job, in_background ? "background" : "blocking");
   run_job (&job, TRUE, &n_trained);
@@ -135,7 +131,6 @@ MUSTER_TEST (Drain, is_what_saves_the_steps)
 {
   g_auto (Job) job = job_set_up_served (N_TASKS);
   gint n_trained = 0;
-
   run_job (&job, FALSE, &n_trained);
 
   MUSTER_EXPECT_GT (n_trained, N_BATCHES);
@@ -146,7 +141,6 @@ hold_of (Life *life)
 {
   g_autoptr (GError) error = NULL;
   g_auto (MusterPositionState) state = {0};
-
   MUSTER_EXPECT_TRUE (muster_position_read (muster_monitored_session_session (life->session),
                                             life->job->n_tasks, &state, test_deadline (), NULL,
                                             &error));
@@ -159,7 +153,6 @@ static gboolean
 train_until_hold (Job *job, Life lives[2])
 {
   gint64 deadline_us = test_deadline ();
-
   muster_server_drain (job->server, 30 * MUSTER_SECOND);
   while (hold_of (&lives[1]) == MUSTER_POSITION_GO &&
          muster_clock_now_us (muster_system_clock ()) < deadline_us)
@@ -186,7 +179,6 @@ MUSTER_TEST (Drain, lets_a_job_end_that_was_saved_at_its_last_step)
   g_auto (Job) job = job_set_up_served (2);
   Life lives[2] = {0};
   g_autoptr (GError) error = NULL;
-
   job_name_directory (&job, "last");
   begin_two (&job, 1000000, lives);
   MUSTER_ASSERT_TRUE (train_until_hold (&job, lives));
@@ -233,7 +225,6 @@ static void
 save_for_drain (Job *job, Life *chief, gboolean preempts)
 {
   gint64 deadline_us = test_deadline ();
-
   job->save_steps = 1000000;
   *chief = (Life){.job = job, .task = 0};
   life_begin (chief);
@@ -255,7 +246,6 @@ MUSTER_TEST (Drain, ends_a_chief_that_is_preempted_during_the_save)
   g_autoptr (MusterPreemption) preemption = muster_preemption_new (JOB_LIMIT_US, NULL);
   g_auto (MusterPreemptionReport) report = {0};
   Life chief = {0};
-
   job.preemption = preemption;
   job_name_directory (&job, "preempted");
   save_for_drain (&job, &chief, TRUE);
@@ -274,7 +264,6 @@ MUSTER_TEST (Drain, lets_a_preempted_chief_await_no_other_master)
   g_auto (Job) job = job_set_up_served (1);
   g_autoptr (MusterPreemption) preemption = muster_preemption_new (JOB_LIMIT_US, NULL);
   Life chief = {0};
-
   job.preemption = preemption;
   job_name_directory (&job, "alone");
   save_for_drain (&job, &chief, FALSE);

@@ -155,7 +155,6 @@ MUSTER_TEST (ElasticTask, names_what_kept_it_from_joining_until_its_time_was_ove
   g_autoptr (GObject) late = g_object_new (muster_late_master_get_type (), NULL);
   g_autoptr (MusterElastic) task = make_task (MUSTER_MASTER (late), 0);
   MusterElasticRole role;
-
   MUSTER_EXPECT_FALSE (muster_elastic_next (task, MUSTER_MILLISECOND, NULL, &role, &error));
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
                       "isn't answered in time");

@@ -64,7 +64,6 @@ set_up (const char *name)
   g_autoptr (MusterMetaGraph) model = muster_seen_model_new (&(MusterSeenModel){TRUE, 0});
   Job job = {.server = muster_server_new (engine, NULL),
              .directory = g_build_filename (muster_test_tmpdir (), name, NULL)};
-
   const int port = muster_server_listen (job.server, "127.0.0.1:0", &error);
   g_assert_no_error (error);
   muster_server_start (job.server);
@@ -232,7 +231,6 @@ run_task (gpointer data)
                                    .save_steps = 50,
                                    .ends_job = TRUE,
                                    .listener = &listener};
-
   if (master != NULL)
     (void)muster_train (&training, &task->trained, task->cancellable, &task->error);
   if (task->pair != NULL) {
@@ -297,7 +295,6 @@ MUSTER_TEST (Elastic, trains_each_batch_once_with_equal_tasks)
   g_auto (Job) job = set_up ("equal");
   Task tasks[N_TASKS] = {{.job = &job}, {.job = &job}, {.job = &job}, {.job = &job}};
   int n_chiefs = 0;
-
   run_tasks (tasks, N_TASKS);
 
   for (guint i = 0; i < N_TASKS; i++) {
@@ -314,7 +311,6 @@ MUSTER_TEST (Elastic, goes_on_where_another_has_taken_over_meanwhile)
 {
   g_auto (Job) job = set_up ("taken");
   Task task = {.job = &job, .n_takeovers = 2};
-
   run_tasks (&task, 1);
 
   MUSTER_EXPECT_NO_ERROR (task.error);
@@ -332,7 +328,6 @@ MUSTER_TEST (Elastic, goes_on_without_each_chief_that_leaves)
                          {.job = &job, .leaves_at = half / 3},
                          {.job = &job}};
   guint n_left = 0;
-
   heard_begin (G_LOG_LEVEL_INFO);
   run_tasks (tasks, N_TASKS);
   /* whoever trains what one that left had in hand isn't a task more */
@@ -510,7 +505,6 @@ MUSTER_TEST (Elastic, says_what_it_lacks)
   g_auto (Job) job = set_up ("lacking");
   g_autoptr (MusterMaster) master = muster_master_new_for_target (job.target, NULL);
   g_autoptr (MusterBatches) batches = make_batches ();
-
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     const Wrong *how = &wrong[i];
     g_autoptr (GError) error = NULL;
@@ -546,7 +540,6 @@ MUSTER_TEST (Elastic, says_that_a_master_keeps_no_members)
                                    .feeds = feeds,
                                    .n_feeds = 1,
                                    .epochs = 1};
-
   MUSTER_EXPECT_FALSE (muster_train (&training, NULL, NULL, &error));
 
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED, "muster serve");

@@ -10,7 +10,6 @@ find (MusterProtoField message, guint32 number)
 {
   MusterProtoReader reader = muster_proto_reader (message.data, message.size);
   MusterProtoField field, found = {0};
-
   while (muster_proto_read_field (&reader, &field))
     if (field.number == number)
       found = field;
@@ -23,7 +22,6 @@ print (GString *lines, MusterProtoField event)
   gint64 step = (gint64)find (event, 2).value;
   MusterProtoField summary = find (event, 5), log = find (event, 7), run = find (event, 8);
   MusterProtoField tag = find (find (summary, 1), 1);
-
   g_string_append_printf (lines, "%" G_GINT64_FORMAT " ", step);
   if (find (event, 3).size > 0)
     g_string_append (lines, "version");
@@ -45,7 +43,6 @@ static gboolean
 is_whole (const guint8 *data, gsize size)
 {
   guint32 crc;
-
   memcpy (&crc, data + size, sizeof crc);
   return GUINT32_FROM_LE (crc) == muster_crc32c_mask (muster_crc32c_extend (0, data, size));
 }

@@ -64,7 +64,6 @@ train (Fixture *f, gint64 from, gint64 to, gint64 seconds_per_step)
 MUSTER_TEST (GoodputMeter, counts_what_a_run_does)
 {
   g_auto (Fixture) f = set_up ();
-
   pass (&f, 10);
   muster_goodput_meter_made (f.meter, 3 * MUSTER_SECOND, 2 * MUSTER_SECOND, 100);
   pass (&f, 1);

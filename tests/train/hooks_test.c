@@ -16,7 +16,6 @@ static int
 train_to_the_end (Monitored *f, GError **error)
 {
   int n = 0;
-
   if (!monitored_open (f, error))
     return -1;
   while (!muster_monitored_session_should_stop (f->session) && n < 100) {
@@ -33,7 +32,6 @@ train_to_the_end (Monitored *f, GError **error)
 MUSTER_TEST (StopAtStep, wants_exactly_one_of_its_numbers)
 {
   g_autoptr (GError) none = NULL, both = NULL;
-
   MUSTER_EXPECT_NULL (muster_stop_at_step_hook_new (0, 0, &none));
   MUSTER_EXPECT_NULL (muster_stop_at_step_hook_new (3, 3, &both));
 
@@ -156,7 +154,6 @@ three_feeds (MusterTensor **feeds, gint64 deadline_us G_GNUC_UNUSED,
              GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   int *n = user_data;
-
   if (++*n > 3) {
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE, "no more batches");
     return FALSE;
@@ -267,7 +264,6 @@ MUSTER_TEST (Logging, refuses_what_contradicts_itself)
   const MusterLoggingOptions wrong[] = {{.tensors = tensors},
                                         {.tensors = tensors, .every_n_iter = -1},
                                         {.tensors = tensors, .every_n_iter = 1, .every_us = 1}};
-
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     g_autoptr (GError) error = NULL;
     MUSTER_EXPECT_NULL (muster_logging_hook_new (&wrong[i], &error));

@@ -14,7 +14,6 @@ static void
 leave_a_model (Job *job)
 {
   g_auto (Life) chief = {.job = job};
-
   life_begin (&chief);
   MUSTER_ASSERT_NO_ERROR (chief.error);
   for (int i = 0; i < N_STEPS; i++)
@@ -80,7 +79,6 @@ MUSTER_TEST (LivingModel, goes_on_under_another_chief_while_workers_step)
 MUSTER_TEST (LivingModel, goes_on_under_one_chief_after_another)
 {
   g_auto (Job) job = job_set_up_served (2);
-
   leave_a_model (&job);
   for (int i = 0; i < 4; i++) {
     g_auto (Life) chief = {.job = &job};
@@ -101,7 +99,6 @@ latest_of (const Job *job)
 MUSTER_TEST (LivingModel, is_saved_once_a_step_has_passed)
 {
   g_auto (Job) job = job_set_up_served (1);
-
   leave_a_model (&job);
   g_autofree char *before = latest_of (&job);
   for (int i = 0; i < 2; i++) {
@@ -143,7 +140,6 @@ MUSTER_TEST (LivingModel, is_restored_where_that_is_asked_for)
 {
   g_auto (Job) job = job_set_up_served (1);
   g_auto (Life) chief = {.job = &job, .always_restores = TRUE};
-
   leave_a_model (&job);
   expect_chief (&chief, FALSE, 3);
 }
@@ -152,7 +148,6 @@ MUSTER_TEST (LivingModel, is_restored_under_another_graph)
 {
   g_auto (Job) job = job_set_up_served (1);
   g_auto (Life) chief = {.job = &job, .work = 7};
-
   leave_a_model (&job);
   expect_chief (&chief, FALSE, 3);
 }
@@ -226,7 +221,6 @@ MUSTER_TEST (LivingModel, is_restored_where_its_checkpoint_was_taken_away)
   g_auto (Job) job = job_set_up_served (1);
   g_auto (Life) chief = {.job = &job};
   g_autoptr (GError) error = NULL;
-
   leave_a_model (&job);
   g_autofree char *state = g_build_filename (job.directory, "checkpoint", NULL);
   MUSTER_ASSERT_TRUE (
@@ -239,7 +233,6 @@ MUSTER_TEST (LivingModel, is_restored_after_a_reset)
 {
   g_auto (Job) job = job_set_up_served (2);
   g_auto (Life) chief = {.job = &job};
-
   leave_a_model (&job);
   MUSTER_ASSERT_TRUE (
       muster_master_reset (job.master, NULL, MUSTER_WAIT_FOREVER, NULL, &chief.error));
@@ -252,7 +245,6 @@ MUSTER_TEST (LivingModel, is_released_from_the_hold_of_a_chief_that_died_in_a_sa
   g_auto (Job) job = job_set_up_served (2);
   g_auto (Life) worker = {.job = &job, .task = 1, .hold_us = 50 * MUSTER_SECOND},
                 chief = {.job = &job};
-
   leave_a_model (&job);
   life_begin (&worker);
   MUSTER_ASSERT_NO_ERROR (worker.error);
@@ -308,7 +300,6 @@ train_plain (Job *job, gboolean continues, int n_steps)
 MUSTER_TEST (LivingModel, without_positions_goes_on_only_where_that_is_asked_for)
 {
   g_auto (Job) job = job_set_up_served (1);
-
   MUSTER_EXPECT_EQ (train_plain (&job, FALSE, N_STEPS), 0);
   MUSTER_EXPECT_EQ (train_plain (&job, FALSE, 2), 3);
   MUSTER_EXPECT_EQ (train_plain (&job, TRUE, 3), 5);
@@ -371,7 +362,6 @@ MUSTER_TEST (LivingModel, is_whole_after_a_client_that_went_away_in_a_step)
   g_auto (Job) job = job_set_up_served (2);
   g_auto (Life) before = {.job = &job}, chief = {.job = &job};
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-
   job.work = 1000; /* most of a step lies between its writes */
   life_begin (&before);
   MUSTER_ASSERT_NO_ERROR (before.error);

@@ -42,7 +42,6 @@ job_new (void)
              .two =
                  muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, values, sizeof values, NULL),
              .directory = g_strdup (muster_test_tmpdir ())};
-
   job.saver = muster_saver_new (muster_scaffold_meta_graph (job.scaffold), NULL, NULL);
   job.loop = muster_main_loop_new ();
   prepare (&job);
@@ -85,7 +84,6 @@ MUSTER_TEST (MainLoop, saves_and_restores)
   g_auto (Job) job = job_new ();
   MusterRestoreOptions options = {.directory = job.directory};
   g_auto (MusterRestored) restored = {0};
-
   g_autofree char *prefix = save (&job, 7);
   MUSTER_ASSERT_NO_ERROR (job.error);
   muster_saver_restore_async (job.saver, job.session, &options, test_deadline (), NULL, BACK (job));
@@ -126,7 +124,6 @@ MUSTER_TEST (MainLoop, trains_to_a_step)
                              .until_step = 5,
                              .checkpoint_dir = job.directory};
   g_auto (MusterTrained) trained = {0};
-
   MUSTER_ASSERT_NO_ERROR (job.error);
   muster_train_async (&training, NULL, BACK (job));
   training = (MusterTraining){0};
@@ -148,7 +145,6 @@ MUSTER_TEST (MainLoop, reports_a_training_that_cannot_begin)
                                    .n_feeds = 1,
                                    .until_step = 5};
   MusterTrained trained;
-
   memset (&trained, 0xff, sizeof trained);
   muster_train_async (&training, NULL, BACK (job));
   MUSTER_EXPECT_FALSE (muster_train_finish (wait_for (&job), &trained, &job.error));

@@ -12,7 +12,6 @@ monitored_set_up (void)
   Monitored self = {.clock = muster_fake_clock_new (), .cancellable = g_cancellable_new ()};
   g_autoptr (MusterMetaGraph) meta_graph = muster_small_model_new (variables, 2, 5);
   g_autoptr (GError) error = NULL;
-
   self.master = muster_fake_master_new (self.clock);
   self.scaffold = muster_scaffold_new (meta_graph, &error);
   g_assert_no_error (error);
@@ -103,7 +102,6 @@ monitored_train (Monitored *self, float *loss, GError **error)
   static const char *const fetches[] = {"loss:0"}, *const targets[] = {"train"};
   MusterStep step = {.fetches = fetches, .n_fetches = 1, .targets = targets, .n_targets = 1};
   g_autoptr (MusterTensor) value = NULL;
-
   if (!muster_monitored_session_run (self->session, &step, &value, NULL, error))
     return FALSE;
   if (loss != NULL)
@@ -142,7 +140,6 @@ static gboolean
 note (MusterHook *hook, const char *verb, GError **error)
 {
   MusterDiaryHook *self = MUSTER_DIARY_HOOK (hook);
-
   g_string_append_printf (self->diary, "%s%s.%s", self->diary->len > 0 ? " " : "", self->name,
                           verb);
   for (guint i = 0; i < self->failures->len; i++) {
@@ -176,7 +173,6 @@ static gboolean
 diary_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterDiaryHook *self = MUSTER_DIARY_HOOK (hook);
-
   if (self->fetch != NULL)
     self->fetched = muster_run_context_fetch (context, self->fetch);
   if (self->feed != NULL)
@@ -190,7 +186,6 @@ static gboolean
 diary_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterDiaryHook *self = MUSTER_DIARY_HOOK (hook);
-
   if (self->fetch != NULL)
     self->value =
         *(const float *)muster_tensor_data (muster_run_context_value (context, self->fetched));
@@ -222,7 +217,6 @@ static void
 diary_finalize (GObject *object)
 {
   MusterDiaryHook *self = MUSTER_DIARY_HOOK (object);
-
   g_free (self->name);
   g_free (self->fetch);
   g_free (self->feed_name);
@@ -255,7 +249,6 @@ MusterHook *
 diary_hook_new (const char *name, GString *diary)
 {
   MusterDiaryHook *self = g_object_new (MUSTER_TYPE_DIARY_HOOK, NULL);
-
   self->name = g_strdup (name);
   self->diary = diary;
   return MUSTER_HOOK (self);
@@ -265,7 +258,6 @@ void
 diary_hook_fail (MusterHook *hook, const char *verb, int first, int n, MusterError code)
 {
   Failure failure = {.verb = g_strdup (verb), .first = first, .n = n, .code = code};
-
   g_array_append_val (MUSTER_DIARY_HOOK (hook)->failures, failure);
 }
 

@@ -57,7 +57,6 @@ note_init (MusterScaffold *scaffold, MusterSession *session, gint64 deadline_us 
            GError **error G_GNUC_UNUSED)
 {
   InitCalled *called = user_data;
-
   called->scaffold = session != NULL ? scaffold : NULL;
   called->n_calls++;
   return TRUE;
@@ -139,7 +138,6 @@ prepare_all (gpointer user_data)
 MUSTER_TEST (MonitoredSession, of_a_worker_polls_as_often_as_it_is_asked)
 {
   gint64 waited_us[2];
-
   for (int quick = 0; quick <= 1; quick++) {
     SET_UP (f);
     const MusterScaffoldOptions with = {.ready_op = "v", .copy_from = f.scaffold};
@@ -183,7 +181,6 @@ static gboolean
 probe_before (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
-
   MUSTER_PROBE_HOOK (hook)->before = context;
   MUSTER_PROBE_HOOK (hook)->step = muster_run_context_step (context);
   MUSTER_PROBE_HOOK (hook)->session = muster_run_context_session (context);
@@ -196,7 +193,6 @@ static gboolean
 probe_after (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterProbeHook *self = MUSTER_PROBE_HOOK (hook);
-
   self->after = context;
   self->now[0] = muster_run_context_step_now (context, error);
   self->now[1] = muster_run_context_step_now (context, error);
@@ -265,7 +261,6 @@ MUSTER_TEST (MonitoredSession, asks_for_the_step_after_a_run_once)
 MUSTER_TEST (MonitoredSession, ends_well_though_the_session_does_not_close)
 {
   const MusterError kinds[] = {MUSTER_ERROR_ABORTED, MUSTER_ERROR_INTERNAL};
-
   for (gsize i = 0; i < G_N_ELEMENTS (kinds); i++) {
     SET_UP (f);
     muster_fake_master_fail (f.master, "close", 1, 1, kinds[i], "no");
@@ -450,7 +445,6 @@ open_with_two_profilers (const char *first, const char *second, GError **failure
 MUSTER_TEST (MonitoredSession, refuses_two_hooks_of_one_directory_at_the_start)
 {
   g_autoptr (GError) error = NULL, same = NULL;
-
   MUSTER_EXPECT_TRUE (open_with_two_profilers ("a", "b", &error));
   MUSTER_EXPECT_FALSE (open_with_two_profilers ("a", "b/../a/", &same));
 

@@ -172,7 +172,6 @@ MUSTER_TEST (MonitoredSession, ends_every_hook_once_whatever_the_others_do)
 MUSTER_TEST (MonitoredSession, comes_back_from_a_lost_session_and_runs_again)
 {
   const MusterError kinds[] = {MUSTER_ERROR_ABORTED, MUSTER_ERROR_UNAVAILABLE};
-
   for (gsize i = 0; i < G_N_ELEMENTS (kinds); i++) {
     SET_UP (f);
     float loss = 0;
@@ -200,7 +199,6 @@ MUSTER_TEST (MonitoredSession, comes_back_as_soon_as_its_master_does)
   const MusterRetryPolicy patient = {.budget = {[MUSTER_FAILURE_UNREACHABLE] = 3},
                                      .first_pause_us = 600 * MUSTER_SECOND,
                                      .last_pause_us = 600 * MUSTER_SECOND};
-
   for (gsize i = 0; i < 2 * G_N_ELEMENTS (outages_us); i++) {
     SET_UP (f);
     const gint64 outage_us = outages_us[i / 2];
@@ -272,7 +270,6 @@ be_reset (MusterFakeMaster *master, const MusterStep *step G_GNUC_UNUSED,
           MusterTensor **value G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   int *resets = user_data;
-
   if (*resets == 0)
     return TRUE;
   --*resets;
@@ -378,7 +375,6 @@ report_from_a_thread (Monitored *f, MusterError code)
 {
   GError *failure = g_error_new_literal (MUSTER_ERROR, (gint)code, "from a thread");
   MusterCoordinator *coordinator = muster_monitored_session_coordinator (f->session);
-
   muster_coordinator_start (coordinator, "reporter", report_error, failure, NULL);
   while (!muster_coordinator_should_stop (coordinator))
     g_thread_yield ();
@@ -487,7 +483,6 @@ fail_beside_a_thread (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *
                       MusterTensor **value G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   Monitored *f = user_data;
-
   if (f->step++ > 1) /* "train" itself has counted too */
     return TRUE;
   report_from_a_thread (f, MUSTER_ERROR_ABORTED);
@@ -523,7 +518,6 @@ two_steps (MusterMonitoredSession *session, MusterSession *raw, gint64 deadline_
   Function *what = user_data;
   static const char *const targets[] = {"train"};
   MusterStep step = {.targets = targets, .n_targets = 1};
-
   what->seen[what->n_calls++] = raw;
   if (!muster_session_run (raw, &step, NULL, NULL, NULL, error))
     return FALSE;
@@ -624,7 +618,6 @@ on_lost (const GError *why, guint n G_GNUC_UNUSED, gint64 pause_us G_GNUC_UNUSED
          gpointer user_data)
 {
   Monitored *f = user_data;
-
   muster_fake_master_set_cost (f->master, "train", 0);
   MUSTER_EXPECT_ERROR (why, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
   MUSTER_EXPECT_TRUE (g_str_has_prefix (why->message, "a step timed out after 5.0 s: "));

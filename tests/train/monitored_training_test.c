@@ -24,7 +24,6 @@ set_up (void)
   Job job = {.scaffold = muster_scaffold_load ("tests/fixtures/linreg.meta", &error),
              .master = muster_local_master_new (),
              .directory = g_build_filename (muster_test_tmpdir (), "run", NULL)};
-
   g_assert_no_error (error);
   job.options = (MusterMonitoredTrainingOptions){.scaffold = job.scaffold,
                                                  .master = job.master,
@@ -64,7 +63,6 @@ n_files (const char *directory, const char *start)
 {
   g_auto (GStrv) names = muster_storage_list (muster_local_storage (), directory, NULL);
   guint n = 0;
-
   for (char **name = names; name != NULL && *name != NULL; name++)
     n += g_str_has_prefix (*name, start);
   return n;
@@ -99,7 +97,6 @@ scaffold_without_saver (GError **error)
   static const char *const variables[] = {"v", "global_step", NULL};
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
   g_autoptr (MusterTensor) zero = muster_tensor_new_int64 (0);
-
   for (const char *const *name = variables; *name; name++)
     muster_graph_builder_variable (builder, *name, zero);
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, error);
@@ -147,7 +144,6 @@ MUSTER_TEST (MonitoredTraining, builds_the_saver_of_a_model_that_has_none)
 MUSTER_TEST (MonitoredTraining, restores_by_the_scaffolds_saver_where_none_is_given)
 {
   gint64 found[2] = {-1, -1};
-
   for (int with_directory = 0; with_directory <= 1; with_directory++) {
     g_auto (Job) job = set_up ();
     g_autoptr (GError) error = NULL;
@@ -176,7 +172,6 @@ MUSTER_TEST (MonitoredTraining, restores_by_the_scaffolds_saver_where_none_is_gi
 MUSTER_TEST (MonitoredTraining, saves_by_steps_where_steps_are_given_and_not_at_all_where_never)
 {
   const gint64 steps[] = {2, MUSTER_NEVER};
-
   for (gsize i = 0; i < G_N_ELEMENTS (steps); i++) {
     g_auto (Job) job = set_up ();
     g_autoptr (GError) error = NULL;

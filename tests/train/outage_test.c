@@ -57,7 +57,6 @@ set_up (Place place, const char *name, MusterFakeClock *clock)
                                       .fast = &fast,
                                       .n_fast = place == IN_TIERS ? 1 : 0,
                                       .clock = clock != NULL ? MUSTER_CLOCK (clock) : NULL};
-
   g_assert_no_error (error);
   job.saver = muster_saver_new (muster_scaffold_meta_graph (job.scaffold), &options, &error);
   g_assert_no_error (error);
@@ -105,7 +104,6 @@ open_job (Job *job, gboolean is_blocking, GError **error)
       .save_summaries_steps = MUSTER_NEVER,
       .log_step_count_steps = MUSTER_NEVER,
       .clock = job->clock != NULL ? MUSTER_CLOCK (job->clock) : NULL};
-
   job->session = muster_monitored_training_session_new (&options, NULL, NULL, error);
   return job->session != NULL;
 }

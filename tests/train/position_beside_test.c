@@ -17,7 +17,6 @@ static void
 expect_to_go_on_at (Job *job, gint64 position)
 {
   g_auto (Life) life = {.job = job};
-
   g_clear_object (&job->master);
   job->master = muster_local_master_new ();
   life_begin (&life);
@@ -31,7 +30,6 @@ train_and_save_from_beside (Job *job, gboolean finds_positions)
 {
   g_auto (Life) life = {.job = job};
   g_autoptr (GError) error = NULL;
-
   life_begin (&life);
   MUSTER_ASSERT_NO_ERROR (life.error);
   for (int i = 0; i < 5; i++)
@@ -43,7 +41,6 @@ train_and_save_from_beside (Job *job, gboolean finds_positions)
 MUSTER_TEST (PositionBeside, goes_on_from_what_was_saved_beside_it)
 {
   g_auto (Job) job = job_set_up (1);
-
   train_and_save_from_beside (&job, TRUE);
   expect_to_go_on_at (&job, 5);
 }
@@ -68,7 +65,6 @@ static gpointer
 step_until_told (gpointer data)
 {
   Stepping *self = data;
-
   while (!g_atomic_int_get (self->stop) && life_step (&self->life))
     ;
   return NULL;
@@ -83,7 +79,6 @@ save_beside_tasks_that_step (guint n_tasks)
   Stepping tasks[2] = {{{0}, &stop}, {{0}, &stop}};
   GThread *threads[2];
   g_autoptr (GError) error = NULL;
-
   job.save_steps = 1000000;
   g_free (job.directory);
   job.directory = g_strdup_printf ("%s/beside%u", muster_test_tmpdir (), n_tasks);
@@ -125,7 +120,6 @@ static void
 after_step (gpointer data)
 {
   Moment *self = data;
-
   if (++self->n_steps == self->at)
     self->happens (self->life);
 }
@@ -137,7 +131,6 @@ save_meanwhile (Job *job, Moment *moment)
   g_autoptr (MusterHeldMaster) between = muster_held_master_new (job->master);
   Job beside = *job; /* through the other, into a directory of its own */
   g_autoptr (GError) error = NULL;
-
   beside.master = MUSTER_MASTER (between);
   beside.directory = g_strconcat (job->directory, "-beside", NULL);
   muster_held_master_after_run (between, after_step, moment);
@@ -151,7 +144,6 @@ static Job
 set_up_moment (const char *name, guint at)
 {
   Job job = job_set_up (2);
-
   job.save_steps = 1000000;
   g_free (job.directory);
   job.directory = g_strdup_printf ("%s/%s-%u", muster_test_tmpdir (), name, at);
@@ -171,7 +163,6 @@ ends_for_the_worker (guint at)
   g_auto (Job) job = set_up_moment ("end", at);
   g_auto (Life) chief = {.job = &job}, worker = {.job = &job, .task = 1};
   Moment moment = {&chief, finish, at, 0};
-
   job.n_batches = 2;
   life_begin (&chief);
   life_begin (&worker);
@@ -193,7 +184,6 @@ ends_for_the_worker (guint at)
 MUSTER_TEST (PositionBeside, leaves_the_jobs_end_as_the_chief_wrote_it_at_any_moment)
 {
   guint at = 1;
-
   for (; at < 50; at++) {
     MUSTER_TRACE ("after step %u of the save", at);
     if (!ends_for_the_worker (at))
@@ -218,7 +208,6 @@ saves_a_cut (guint at)
   g_auto (Life) chief = {.job = &job},
                 worker = {.job = &job, .task = 1, .clock = MUSTER_CLOCK (clock)};
   Moment moment = {&worker, step_twice, at, 0};
-
   life_begin (&chief);
   life_begin (&worker);
   g_assert_no_error (chief.error);
@@ -229,7 +218,6 @@ saves_a_cut (guint at)
 MUSTER_TEST (PositionBeside, saves_a_consistent_cut_though_a_task_goes_on_at_any_moment)
 {
   guint at = 1;
-
   for (; at < 50; at++) {
     MUSTER_TRACE ("after step %u of the save", at);
     if (!saves_a_cut (at))
@@ -249,7 +237,6 @@ MUSTER_TEST (PositionBeside, holds_workers_no_longer_than_once_for_a_saver_that_
                                                  .task = 1,
                                                  .clock = MUSTER_CLOCK (clock),
                                                  .hold_us = 60 * MUSTER_SECOND};
-
   job.n_batches = 13;
   life_begin (&chief);
   MUSTER_ASSERT_NO_ERROR (chief.error);
@@ -280,7 +267,6 @@ note_hold (gpointer data)
 {
   Seen *self = data;
   g_auto (MusterPositionState) state = {0};
-
   if (muster_position_read (muster_monitored_session_session (self->life->session), 2, &state,
                             MUSTER_WAIT_FOREVER, NULL, NULL))
     self->hold = state.hold;
@@ -295,7 +281,6 @@ MUSTER_TEST (PositionBeside, holds_again_while_a_step_is_under_way)
   g_auto (Life) chief = {.job = &job};
   Seen seen = {&chief, -1};
   g_autoptr (GError) error = NULL;
-
   life_begin (&chief);
   MUSTER_ASSERT_NO_ERROR (chief.error);
   MusterMetaGraph *model = muster_scaffold_meta_graph (chief.scaffold);
@@ -326,7 +311,6 @@ MUSTER_TEST (PositionBeside, refuses_a_save_that_would_lose_its_positions)
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) bytes = g_bytes_new_static (no_nodes, sizeof no_nodes);
   g_autoptr (MusterMetaGraph) other = muster_meta_graph_new (bytes, NULL);
-
   life_begin (&life);
   MUSTER_ASSERT_NO_ERROR (life.error);
   g_autoptr (MusterMetaGraph) found =
@@ -342,7 +326,6 @@ MUSTER_TEST (PositionBeside, leaves_a_model_without_positions_as_it_is)
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (&(MusterSeenModel){0});
   g_autoptr (GError) error = NULL;
-
   g_autoptr (MusterMetaGraph) found =
       muster_position_find (master, plain, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
 

@@ -14,7 +14,6 @@
 MUSTER_TEST (PositionDealtJob, goes_on_with_the_batch_in_hand_at_the_last_save)
 {
   g_auto (Job) job = job_set_up_dealt (FALSE, "goes_on");
-
   job.n_batches = 9;
   for (int i = 0; i < 3; i++) {
     g_auto (Life) life = {.job = &job};
@@ -32,7 +31,6 @@ MUSTER_TEST (PositionDealtJob, goes_on_with_the_batch_in_hand_at_the_last_save)
 MUSTER_TEST (PositionDealtJob, trains_each_batch_once_with_any_number_of_tasks)
 {
   static const guint numbers[] = {1, 2, 3, 8};
-
   for (gsize i = 0; i < 2 * G_N_ELEMENTS (numbers); i++) {
     const guint n_tasks = numbers[i / 2];
     const gboolean is_served = i % 2;
@@ -56,7 +54,6 @@ static gboolean
 is_busy (Life *life, guint slot)
 {
   g_auto (MusterPositionState) state = {.is_dealt = TRUE};
-
   return muster_position_read (muster_monitored_session_session (life->session), JOB_SLOTS, &state,
                                MUSTER_WAIT_FOREVER, NULL, NULL) &&
          muster_position_begun (&state, slot) != muster_position_done (&state, slot);
@@ -259,7 +256,6 @@ static gpointer
 make_a_late_step (gpointer data)
 {
   Late *late = data;
-
   life_step_apart (late->life, MUSTER_POSITION_TRAIN, 1, 1, 1);
   g_atomic_int_set (&late->has_ended, 1);
   return NULL;

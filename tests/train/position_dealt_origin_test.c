@@ -12,7 +12,6 @@ leave_fixed_job (Job *job)
 {
   g_auto (Life) chief = {.job = job}, second = {.job = job, .task = 1},
                 third = {.job = job, .task = 2};
-
   job->n_batches = 40;
   job->save_steps = 1000000;
   life_begin (&chief);
@@ -59,7 +58,6 @@ refusal (guint n_tasks, gboolean is_dealt, const char *prefix)
   g_autoptr (MusterMetaGraph) extended = is_dealt ? muster_position_add_dealt (model, n_tasks, NULL)
                                                   : muster_position_add (model, n_tasks, NULL);
   g_autoptr (GError) error = NULL;
-
   return muster_position_check (extended, NULL, prefix, &error) ? NULL : g_strdup (error->message);
 }
 

@@ -46,7 +46,6 @@ expect_slot (Prepared *f, guint slot, gint64 begun, gint64 done, gint64 taken)
 {
   g_auto (MusterPositionState) state = {.is_dealt = TRUE};
   g_autoptr (GError) error = NULL;
-
   muster_position_read (f->session, N_SLOTS, &state, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (muster_position_begun (&state, slot), begun);
@@ -78,7 +77,6 @@ MUSTER_TEST (PositionDealt, deals_with_a_step_and_without)
 {
   g_auto (Prepared) f = set_up ();
   g_autoptr (GError) error = NULL;
-
   expect_slot (&f, 1, 0, 0, MUSTER_POSITION_NOTHING);
   MUSTER_EXPECT_EQ (step (&f, MUSTER_POSITION_DRAW, 1, 0, &error), 0);
   MUSTER_EXPECT_EQ (step (&f, MUSTER_POSITION_DRAW, 3, 0, &error), 1);
@@ -100,7 +98,6 @@ MUSTER_TEST (PositionDealt, refuses_a_step_that_isnt_the_slots_next_and_deals_no
   static const char *const kinds[] = {MUSTER_POSITION_DRAW, MUSTER_POSITION_TRAIN,
                                       MUSTER_POSITION_LAST};
   g_auto (Prepared) f = set_up ();
-
   MUSTER_EXPECT_EQ (step (&f, MUSTER_POSITION_DRAW, 1, 0, NULL), 0);
   for (gsize i = 0; i < 2 * G_N_ELEMENTS (kinds); i++) { /* the one before, and the one after */
     g_autoptr (GError) error = NULL;
@@ -129,7 +126,6 @@ MUSTER_TEST (PositionDealt, draws_after_it_has_trained)
       {"muster/draw/done", "^muster/draw/take"},
       {MUSTER_POSITION_TAKEN_NOW, "^muster/slot/begun/Read/ReadVariableOp"},
       {MUSTER_POSITION_TAKEN_NOW, "^muster/slot/done/Read/ReadVariableOp"}};
-
   for (gsize i = 0; i < G_N_ELEMENTS (chain); i++) {
     g_autofree char *name = NULL;
     muster_graph_split_input (chain[i][0], &name);
@@ -160,7 +156,6 @@ MUSTER_TEST (PositionDealt, deals_in_order_what_a_fixed_job_has_not_done)
                                    {5, 0, 2, 2, 4},
                                    {0, 9, 0, 0, 0},
                                    {1, 2, 3, 4, 5}};
-
   for (gsize i = 0; i < G_N_ELEMENTS (jobs); i++) {
     const gint64 n_tasks = i < 2 ? 1 : 5;
     g_autoptr (MusterTensor) origin = counts (jobs[i], n_tasks);
@@ -193,7 +188,6 @@ MUSTER_TEST (PositionDealt, refuses_what_a_master_sends_that_is_in_no_hand)
 {
   const gint64 wrong[][2] = {{0, -2}, {G_MAXINT64, 0}}, right[] = {-1, 5};
   g_autoptr (MusterTensor) fine = counts (right, 2);
-
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     g_autoptr (MusterTensor) taken = counts (wrong[i], 2);
     g_autoptr (GError) error = NULL;
@@ -211,7 +205,6 @@ MUSTER_TEST (PositionDealt, extends_a_graph_in_one_form)
   g_autoptr (MusterMetaGraph) fixed = muster_position_add (model, N_SLOTS, NULL);
   g_autoptr (MusterMetaGraph) again = muster_position_add_dealt (dealt, N_SLOTS, NULL);
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (again == dealt);
   MUSTER_EXPECT_EQ (muster_position_n_tasks (dealt), N_SLOTS);
   MUSTER_EXPECT_TRUE (muster_position_is_dealt (dealt));

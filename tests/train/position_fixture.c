@@ -22,7 +22,6 @@ job_set_up (guint n_tasks)
              .n_tasks = n_tasks,
              .save_steps = 3,
              .wrong = g_string_new (NULL)};
-
   g_mutex_init (&job.lock);
   return job;
 }
@@ -32,7 +31,6 @@ job_set_up_served (guint n_tasks)
 {
   Job job = job_set_up (n_tasks);
   g_autoptr (GError) error = NULL;
-
   job.server = muster_server_new (job.master, NULL);
   int port = muster_server_listen (job.server, "127.0.0.1:0", &error);
   g_assert_no_error (error);
@@ -50,7 +48,6 @@ Job
 job_set_up_dealt (gboolean is_served, const char *name)
 {
   Job job = is_served ? job_set_up_served (JOB_SLOTS) : job_set_up (JOB_SLOTS);
-
   job.is_dealt = TRUE;
   job_name_directory (&job, name);
   return job;
@@ -102,7 +99,6 @@ prepared_set_up (MusterMetaGraph *extended)
   g_autoptr (GError) error = NULL;
   Prepared prepared = {.scaffold = muster_scaffold_new (owned, &error),
                        .master = muster_local_master_new ()};
-
   g_assert_no_error (error);
   prepared.session =
       muster_master_create_session (prepared.master, muster_scaffold_graph (prepared.scaffold),
@@ -190,7 +186,6 @@ MusterPositionSlots *
 slots_new (const SlotFuncs *funcs, gpointer data)
 {
   MusterTestSlots *self = g_object_new (MUSTER_TYPE_TEST_SLOTS, NULL);
-
   self->funcs = *funcs;
   self->data = data;
   return MUSTER_POSITION_SLOTS (self);
@@ -218,7 +213,6 @@ static guint64
 slots_version (gpointer data)
 {
   Board *board = data;
-
   g_mutex_lock (&board->lock);
   guint64 version = board->version;
   g_mutex_unlock (&board->lock);
@@ -229,7 +223,6 @@ static gboolean
 slots_has_task (guint slot, gpointer data)
 {
   Board *board = data;
-
   g_mutex_lock (&board->lock);
   gboolean has_task = board->has_task[slot];
   g_mutex_unlock (&board->lock);
@@ -240,7 +233,6 @@ static gboolean
 slots_claim (guint slot, gpointer data, GError **error)
 {
   Board *board = data;
-
   g_mutex_lock (&board->lock);
   gboolean is_free = !board->has_task[slot];
   if (is_free) {
@@ -355,7 +347,6 @@ gpointer
 life_live (gpointer data)
 {
   Life *life = data;
-
   if (life->session == NULL)
     life_begin (life);
   if (life->session == NULL)
@@ -475,7 +466,6 @@ life_in_hand (Life *life, guint slot)
 {
   g_auto (MusterPositionState) state = {.is_dealt = TRUE};
   g_autoptr (GError) error = NULL;
-
   muster_position_read (muster_monitored_session_session (life->session), JOB_SLOTS, &state,
                         MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
@@ -509,7 +499,6 @@ void
 life_set_hold (Life *life, gint64 hold)
 {
   g_autoptr (GError) error = NULL;
-
   muster_position_set_hold (muster_monitored_session_session (life->session), hold,
                             MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);

@@ -16,7 +16,6 @@
 MUSTER_TEST (PositionJob, goes_on_with_the_batch_after_the_last_saved_one)
 {
   g_auto (Job) job = job_set_up (1);
-
   for (int life_number = 0; life_number < 3; life_number++) {
     g_auto (Life) life = {.job = &job};
     g_clear_object (&job.master); /* which has died as well */
@@ -36,7 +35,6 @@ static void
 begin_on_a_master_that_has_gone_on (Job *job)
 {
   g_auto (Life) life = {.job = job}, next = {.job = job};
-
   life_begin (&life);
   MUSTER_ASSERT_NO_ERROR (life.error);
   for (int i = 0; i < 5; i++)
@@ -55,7 +53,6 @@ begin_on_a_master_that_has_gone_on (Job *job)
 MUSTER_TEST (PositionJob, begins_at_the_checkpoint_on_a_master_that_has_gone_on)
 {
   g_auto (Job) one = job_set_up (1), two = job_set_up (2);
-
   begin_on_a_master_that_has_gone_on (&one);
   g_free (two.directory);
   two.directory = g_build_filename (muster_test_tmpdir (), "two", NULL);
@@ -65,7 +62,6 @@ MUSTER_TEST (PositionJob, begins_at_the_checkpoint_on_a_master_that_has_gone_on)
 MUSTER_TEST (PositionJob, stops_when_the_jobs_batches_are_dealt_and_stays_so)
 {
   g_auto (Job) job = job_set_up (1);
-
   job.n_batches = 10;
   for (int i = 0; i < 2; i++) {
     g_auto (Life) life = {.job = &job};
@@ -85,7 +81,6 @@ step_while_it_is_saved (Job *job)
 {
   Life lives[N_TASKS] = {{0}};
   GThread *threads[N_TASKS];
-
   job->n_batches = 400;
   job->save_steps = 10;
   for (guint i = 0; i < N_TASKS; i++) {
@@ -193,7 +188,6 @@ MUSTER_TEST (PositionJob, holds_a_worker_until_it_may_go_on_or_for_so_long)
                                                  .task = 1,
                                                  .clock = MUSTER_CLOCK (clock),
                                                  .hold_us = 60 * MUSTER_SECOND};
-
   life_begin (&chief);
   MUSTER_ASSERT_NO_ERROR (chief.error);
   life_begin (&worker);
@@ -217,7 +211,6 @@ MUSTER_TEST (PositionJob, goes_back_to_the_checkpoint_over_a_step_that_was_inter
 {
   g_auto (Job) job = job_set_up (2);
   g_auto (Life) chief = {.job = &job};
-
   job.quiesce_us = 20 * MUSTER_MILLISECOND;
   life_begin (&chief);
   MUSTER_ASSERT_NO_ERROR (chief.error);
@@ -238,7 +231,6 @@ static void
 die_in_a_step (Job *job)
 {
   Life chief = {.job = job}, worker = {.job = job, .task = 1};
-
   job->n_batches = 60;
   job->save_steps = 1000000; /* the worker finds it */
   life_begin (&chief);
@@ -260,7 +252,6 @@ die_in_a_step (Job *job)
 MUSTER_TEST (PositionJob, undoes_the_step_in_which_a_worker_died)
 {
   g_auto (Job) here = job_set_up (2), there = job_set_up_served (2);
-
   die_in_a_step (&here);
   die_in_a_step (&there);
 }
@@ -354,7 +345,6 @@ MUSTER_TEST (PositionJob, says_what_to_do_about_another_number_of_tasks)
   g_auto (Job) job = job_set_up (1);
   g_auto (Life) life = {.job = &job};
   g_autoptr (GError) error = NULL;
-
   life_begin (&life);
   MUSTER_ASSERT_NO_ERROR (life.error);
   g_autofree char *latest = muster_latest_checkpoint (muster_local_storage (), job.directory, NULL);
@@ -391,7 +381,6 @@ script_check (MusterSession *session G_GNUC_UNUSED, gboolean *is_consistent,
               gpointer data, GError **error G_GNUC_UNUSED)
 {
   Script *script = data;
-
   *is_consistent = ++script->n_checks == script->cut_at;
   return TRUE;
 }
@@ -407,7 +396,6 @@ n_files (const char *directory)
 {
   g_auto (GStrv) names = muster_storage_list (muster_local_storage (), directory, NULL);
   guint n = 0;
-
   for (char **name = names; name != NULL && *name != NULL; name++)
     n += g_str_has_prefix (*name, "model.ckpt") || g_str_has_prefix (*name, ".saving-");
   return n;

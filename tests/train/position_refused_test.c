@@ -34,7 +34,6 @@ make_its_step (gpointer data)
 {
   Life *life = data;
   g_auto (MusterPositionState) state = {.is_dealt = TRUE};
-
   MUSTER_EXPECT_TRUE (muster_position_read (muster_monitored_session_session (life->session),
                                             JOB_SLOTS, &state, MUSTER_WAIT_FOREVER, NULL, NULL));
   life_step_apart (life, MUSTER_POSITION_TRAIN, 0, muster_position_done (&state, 0),
@@ -121,7 +120,6 @@ draw_and_train (gpointer data)
 {
   Draws *self = data;
   g_auto (MusterPositionState) state = {.is_dealt = TRUE};
-
   if (self->n_left == 0)
     return;
   self->n_left--;

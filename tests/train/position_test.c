@@ -48,7 +48,6 @@ expect_counts (Prepared *f, guint n_tasks, guint task, gint64 begun, gint64 done
 {
   g_auto (MusterPositionState) state = {0};
   g_autoptr (GError) error = NULL;
-
   muster_position_read (f->session, n_tasks, &state, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (muster_position_begun (&state, task), begun);
@@ -95,7 +94,6 @@ MUSTER_TEST (Position, asks_all_to_hold_before_a_reset)
   g_auto (Prepared) f = set_up (2, TRUE);
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (step (&f, 0, 0, NULL, WHOLE, &error));
   MUSTER_EXPECT_TRUE (step (&f, 1, 0, NULL, BEGINNING, &error));
   MUSTER_ASSERT_NO_ERROR (error);
@@ -115,7 +113,6 @@ static gpointer
 come_to_quiescence (gpointer data)
 {
   Prepared *f = data;
-
   while (hold_of (f, 2) != MUSTER_POSITION_WAIT)
     g_thread_yield ();
   for (int i = 0; i < 1000; i++) /* a step that takes a while */
@@ -188,7 +185,6 @@ MUSTER_TEST (Position, asks_before_a_reset_within_the_deadline)
 MUSTER_TEST (Position, refuses_a_step_that_isnt_the_tasks_next_and_leaves_all_as_it_is)
 {
   g_auto (Prepared) f = set_up (2, FALSE);
-
   for (gint64 position = 0; position < 4; position += 2) { /* the one before, and the one after */
     g_autoptr (GError) error = NULL;
     if (position == 0)
@@ -207,7 +203,6 @@ MUSTER_TEST (Position, lets_at_most_one_of_two_at_the_same_moment_write)
   g_auto (Prepared) f = set_up (1, FALSE);
   g_autoptr (MusterTensor) nothing = muster_tensor_new_int64 (0);
   g_autoptr (GError) error = NULL;
-
   MUSTER_ASSERT_TRUE (step (&f, 0, 0, NULL, WHOLE, NULL));
   MUSTER_EXPECT_FALSE (step (&f, 0, 0, nothing, WHOLE, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
@@ -218,7 +213,6 @@ MUSTER_TEST (Position, lets_at_most_one_of_two_at_the_same_moment_write)
 MUSTER_TEST (Position, lets_nothing_write_before_it_has_counted)
 {
   static const char *const writers[] = {"count", "grow", "step"};
-
   for (int resources = 0; resources < 2; resources++) {
     g_auto (Prepared) f = set_up (1, resources);
     for (gsize i = 0; i < G_N_ELEMENTS (writers); i++) {
@@ -241,7 +235,6 @@ MUSTER_TEST (Position, is_ready_only_with_its_variables)
   g_auto (Prepared) f = set_up (2, FALSE);
   gsize n;
   g_autoptr (MusterGraph) graph = NULL;
-
   MUSTER_EXPECT_EQ (muster_position_n_tasks (muster_scaffold_meta_graph (f.scaffold)), 2);
   const MusterVariableInfo *variables =
       muster_meta_graph_variables (muster_scaffold_meta_graph (f.scaffold), &n);
@@ -296,7 +289,6 @@ MUSTER_TEST (Position, extends_a_graph_once)
   g_autoptr (MusterMetaGraph) extended = muster_position_add (model, 3, NULL);
   g_autoptr (MusterMetaGraph) again = muster_position_add (extended, 3, NULL);
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (again == extended);
   MUSTER_EXPECT_EQ (muster_position_n_tasks (model), 0);
   MUSTER_EXPECT_TRUE (muster_position_add (extended, 2, &error) == NULL);
@@ -323,7 +315,6 @@ expect_refused (MusterGraphBuilder *builder, const char *train_op, const char *w
 MUSTER_TEST (Position, refuses_what_it_could_not_keep)
 {
   g_autoptr (MusterTensor) zero = muster_tensor_new_float (0);
-
   for (int i = 0; i < 4; i++) {
     g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
     muster_graph_builder_variable (builder, "v", zero);
@@ -350,7 +341,6 @@ MUSTER_TEST (Position, refuses_numbers_of_a_master_that_are_no_counts)
   const gint64 wrong[][2] = {{0, -1}, {G_MININT64, 0}, {most + 1, 0}, {0, G_MAXINT64}};
   const gint64 right[] = {0, most};
   g_autoptr (GError) none = NULL;
-
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     g_autoptr (MusterTensor) counts =
         muster_tensor_new_from_data (MUSTER_INT64, 1, shape, wrong[i], sizeof wrong[i], NULL);
@@ -368,7 +358,6 @@ MUSTER_TEST (Position, refuses_numbers_of_a_master_that_are_no_counts)
 MUSTER_TEST (Position, deals_each_batch_to_one_task)
 {
   gboolean seen[12] = {FALSE};
-
   for (guint task = 0; task < 3; task++)
     for (gint64 position = 0; position < 4; position++) {
       gint64 batch = muster_position_batch (position, task, 3);

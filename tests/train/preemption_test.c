@@ -31,7 +31,6 @@ drag_on (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step,
   Job *job = user_data;
   MusterClock *clock = MUSTER_CLOCK (job->monitored.clock);
   gint64 until_us = muster_clock_now_us (clock) + job->extra_us;
-
   (void)muster_clock_wait_until (clock, MIN (until_us, step->deadline_us), NULL, NULL);
   if (until_us <= step->deadline_us)
     return TRUE;
@@ -43,7 +42,6 @@ static void
 set_up (Job *job, gint64 save_us, gboolean has_saver)
 {
   g_autoptr (GError) error = NULL;
-
   job->monitored = monitored_set_up ();
   monitored_script (&job->monitored);
   muster_small_model_play (job->monitored.master);
@@ -91,7 +89,6 @@ is_tidy (Job *job)
 {
   g_autoptr (GDir) directory = g_dir_open (job->directory, 0, NULL);
   const char *name;
-
   while (directory != NULL && (name = g_dir_read_name (directory)) != NULL)
     if (g_str_has_prefix (name, ".saving"))
       return FALSE;
@@ -103,7 +100,6 @@ static gboolean
 go_on (Job *job, GError **error)
 {
   GError *failure = NULL;
-
   while (failure == NULL && !muster_monitored_session_should_stop (job->monitored.session))
     (void)monitored_train (&job->monitored, NULL, &failure);
   g_autoptr (GError) owned = failure;
@@ -372,7 +368,6 @@ MUSTER_TEST (Preemption, measures_a_small_write_before_there_is_any_save)
   g_autoptr (MusterPreemption) preemption = muster_preemption_new (0, MUSTER_CLOCK (clock));
   Job job = {.directory = g_build_filename (muster_test_tmpdir (), "run", NULL)};
   guint64 bytes = 0;
-
   MUSTER_EXPECT_EQ (muster_preemption_estimate (preemption, NULL), -1); /* nothing saves */
   muster_preemption_set_saver (preemption, saver, job.directory);
   gint64 needed_us = muster_preemption_estimate (preemption, &bytes);
@@ -394,7 +389,6 @@ static gpointer
 train_on (gpointer data)
 {
   GError *failure = NULL;
-
   (void)monitored_train (&((Job *)data)->monitored, NULL, &failure);
   return failure;
 }
@@ -443,7 +437,6 @@ static gpointer
 finish (gpointer data)
 {
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (muster_monitored_session_finish (((Job *)data)->monitored.session, NULL,
                                                        MUSTER_WAIT_FOREVER, &error));
   MUSTER_EXPECT_NO_ERROR (error);
@@ -512,7 +505,6 @@ MUSTER_TEST (Preemption, is_requested_as_soon_as_a_handler_noted_it)
 {
   g_autoptr (MusterPreemption) preemption = muster_preemption_new (0, NULL);
   g_auto (MusterPreemptionReport) report = {0};
-
   MUSTER_EXPECT_FALSE (muster_preemption_is_requested (preemption));
   muster_preemption_notify (preemption, SIGTERM);
   MUSTER_EXPECT_TRUE (muster_preemption_is_requested (preemption));

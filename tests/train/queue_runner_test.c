@@ -24,7 +24,6 @@ make_graph (void)
 {
   static const char *const ops[] = {"enqueue", "enqueue_1", "close", "cancel"};
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
-
   for (gsize i = 0; i < G_N_ELEMENTS (ops); i++)
     muster_graph_builder_node (builder, "NoOp", ops[i]);
   return muster_graph_builder_end (builder, NULL);
@@ -61,7 +60,6 @@ static GByteArray *
 make_runner (void)
 {
   GByteArray *runner = g_byte_array_new ();
-
   muster_proto_put_string (runner, QUEUE, "q");
   muster_proto_put_string (runner, ENQUEUE, "enqueue");
   muster_proto_put_string (runner, ENQUEUE, "enqueue_1");
@@ -75,7 +73,6 @@ enqueue (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_U
          MusterTensor **value G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   Filling *filling = user_data;
-
   if (g_atomic_int_add (&filling->n_left, -1) > 0)
     return TRUE;
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE, "the input has ended");
@@ -87,7 +84,6 @@ set_up (Filling *self, const GByteArray *runner, int n)
 {
   g_autoptr (MusterMetaGraph) meta_graph = make_meta_graph (runner->data, runner->len);
   g_autoptr (GError) error = NULL;
-
   self->clock = muster_fake_clock_new ();
   self->master = muster_fake_master_new (self->clock);
   self->n_left = n;
@@ -203,7 +199,6 @@ MUSTER_TEST (QueueRunner, refuses_what_is_none)
       {18, 2, 'a', 0},             /* a NUL in a name */
   };
   static const gsize sizes[] = {3, 4, 6, 6, 4, 2, 4};
-
   for (gsize i = 0; i < G_N_ELEMENTS (bad); i++) {
     g_autoptr (GError) error = NULL;
     g_autoptr (MusterMetaGraph) meta_graph = make_meta_graph (bad[i], sizes[i]);

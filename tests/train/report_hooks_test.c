@@ -21,7 +21,6 @@ static void
 train (Monitored *f, int n)
 {
   g_autoptr (GError) error = NULL;
-
   for (int i = 0; i < n; i++) {
     MUSTER_EXPECT_TRUE (monitored_train (f, NULL, &error));
     MUSTER_ASSERT_NO_ERROR (error);
@@ -34,7 +33,6 @@ static char *
 written (MusterEventWriter *writer)
 {
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (muster_event_writer_flush (writer, &error));
   g_autofree char *all = events_read (muster_event_writer_path (writer));
   g_assert_true (g_str_has_prefix (all, "0 version\n"));
@@ -47,7 +45,6 @@ written (MusterEventWriter *writer)
 MUSTER_TEST (StepCounter, wants_exactly_one_of_its_numbers)
 {
   const gint64 wrong[][2] = {{0, 0}, {1, 1}};
-
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     g_autoptr (GError) error = NULL;
     MUSTER_EXPECT_NULL (
@@ -185,7 +182,6 @@ put_node (GByteArray *device, const char *name, const char *label, guint64 start
           guint64 took_us)
 {
   g_autoptr (GByteArray) node = g_byte_array_new ();
-
   muster_proto_put_string (node, 1, name);
   muster_proto_put_uint (node, 2, start_us);
   muster_proto_put_uint (node, 5, took_us);
@@ -201,7 +197,6 @@ make_metadata (void)
   g_autoptr (GByteArray) device = g_byte_array_new ();
   g_autoptr (GByteArray) stats = g_byte_array_new ();
   GByteArray *metadata = g_byte_array_new ();
-
   muster_proto_put_string (device, 1, "/device:CPU:0");
   put_node (device, "dense/sum", "dense/sum = AddV2(dense/mul, \"b\")", 1000, 12);
   put_node (device, "lo\"ss\001", NULL, 1012, 0);
@@ -217,7 +212,6 @@ MUSTER_TEST (Timeline, is_chromes_trace)
   g_autoptr (GBytes) nothing = g_bytes_new_static ("", 0);
   g_autoptr (GBytes) cut = g_bytes_new_from_bytes (metadata, 0, g_bytes_get_size (metadata) - 1);
   g_autoptr (GError) error = NULL, failure = NULL;
-
   g_autofree char *json = muster_timeline_of (metadata, &error);
   g_autofree char *none = muster_timeline_of (nothing, &error);
   g_autofree char *bad = muster_timeline_of (cut, &failure);
@@ -243,7 +237,6 @@ note_traced (MusterFakeMaster *master, const MusterStep *step, MusterTensor **va
              gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   static const guint8 full_trace[] = {8, 3};
-
   g_assert_true (MUSTER_IS_FAKE_MASTER (master));
   if (step->options == NULL)
     return TRUE;
@@ -312,7 +305,6 @@ static void
 others_train (gpointer user_data)
 {
   Others *others = user_data;
-
   others->f->step++;
   if (--others->n_left > 0)
     muster_fake_clock_at (others->f->clock,
@@ -324,7 +316,6 @@ others_train (gpointer user_data)
 MUSTER_TEST (FinishBarrier, waits_until_the_step_stands_still)
 {
   const gint64 timeouts_us[] = {60 * MUSTER_SECOND, 3 * MUSTER_SECOND};
-
   for (gsize i = 0; i < G_N_ELEMENTS (timeouts_us); i++) {
     SET_UP (f);
     Others others = {&f, 20};

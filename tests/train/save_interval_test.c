@@ -62,7 +62,6 @@ MUSTER_TEST (SaveInterval, has_limits)
 MUSTER_TEST (SaveInterval, takes_the_failures_that_were_seen)
 {
   MusterGoodput goodput = {.spent_us = {[MUSTER_TIME_TRAINING] = 10 * HOUR_US}};
-
   MUSTER_EXPECT_EQ (muster_goodput_mtbf_us (&goodput), 10 * HOUR_US);
   goodput.n_failures = 5;
   MUSTER_EXPECT_EQ (muster_goodput_mtbf_us (&goodput), 2 * HOUR_US);

@@ -50,7 +50,6 @@ bare_linreg (void)
                                      "ready_for_local_init_op", "summary_op"};
   g_autoptr (GError) error = NULL;
   MusterMetaGraph *meta_graph = muster_meta_graph_load (LINREG, &error);
-
   g_assert_no_error (error);
   for (gsize i = 0; i < G_N_ELEMENTS (keys); i++)
     meta_graph = with_collection (meta_graph, keys[i], NULL);
@@ -79,7 +78,6 @@ static void
 run (MusterSession *session, const char *op)
 {
   g_autoptr (GError) error = NULL;
-
   muster_session_run_op (session, op, MUSTER_WAIT_FOREVER, NULL, &error);
   g_assert_no_error (error);
 }
@@ -133,7 +131,6 @@ MUSTER_TEST (scaffold, must_be_given_which_of_two)
 {
   static const char *const keys[] = {"init_op", "local_init_op", "ready_op",
                                      "ready_for_local_init_op", "summary_op"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (keys); i++) {
     g_autoptr (GError) error = NULL;
     g_autoptr (MusterMetaGraph) meta_graph =
@@ -191,7 +188,6 @@ MUSTER_TEST (scaffold, refuses_what_the_graph_lacks)
   const MusterScaffoldOptions wrong[] = {
       {.init_op = "nowhere"}, {.global_step = "nowhere:0"}, {.train_op = "nowhere"}};
   g_autoptr (MusterMetaGraph) meta_graph = muster_meta_graph_load (LINREG, NULL);
-
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     g_autoptr (GError) error = NULL;
     MUSTER_EXPECT_NULL (muster_scaffold_new_with (meta_graph, &wrong[i], &error));
@@ -203,7 +199,6 @@ MUSTER_TEST (scaffold, refuses_what_the_graph_lacks)
 MUSTER_TEST (scaffold, refuses_what_a_collection_names_and_the_graph_lacks)
 {
   static const char *const keys[] = {"table_initializer", "summaries"};
-
   for (gsize i = 0; i < G_N_ELEMENTS (keys); i++) {
     g_autoptr (GError) error = NULL;
     g_autoptr (MusterMetaGraph) meta_graph =
@@ -256,7 +251,6 @@ note_call (MusterScaffold *scaffold, MusterSession *session G_GNUC_UNUSED,
            gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   Called *called = user_data;
-
   called->seen = scaffold;
   called->n_calls++;
   return TRUE;

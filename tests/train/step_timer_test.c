@@ -8,7 +8,6 @@ MUSTER_TEST (StepTimer, wants_exactly_one_of_seconds_and_steps)
 {
   MusterStepTimer timer;
   g_autoptr (GError) neither = NULL, both = NULL;
-
   MUSTER_EXPECT_FALSE (muster_step_timer_init (&timer, 0, 0, NULL, &neither));
   MUSTER_EXPECT_FALSE (muster_step_timer_init (&timer, 5, 5, NULL, &both));
 

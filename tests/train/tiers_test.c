@@ -33,7 +33,6 @@ new_saver (Job *job)
   const MusterTier fast = {.directory = job->fast, .save_steps = 2, .max_to_keep = 3};
   const MusterSaverOptions options = {
       .storage = MUSTER_STORAGE (job->storage), .fast = &fast, .n_fast = 1};
-
   g_clear_object (&job->saver);
   g_clear_object (&job->master);
   job->saver = muster_saver_new (muster_scaffold_meta_graph (job->scaffold), &options, &error);
@@ -52,7 +51,6 @@ set_up (void)
              .run = g_build_filename (muster_test_tmpdir (), "run", NULL),
              .saved = g_string_new (NULL),
              .copied = g_string_new (NULL)};
-
   g_assert_no_error (error);
   new_saver (&job);
   return job;
@@ -112,7 +110,6 @@ open_job (Job *job, gint64 save_steps, gboolean is_blocking)
                                                   .log_step_count_steps = MUSTER_NEVER,
                                                   .saver_listeners = &listener,
                                                   .n_saver_listeners = 1};
-
   job->session = muster_monitored_training_session_new (&options, NULL, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return job->session != NULL;
@@ -141,7 +138,6 @@ leave (Job *job)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (GError) failed = g_error_new (MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "killed");
-
   (void)muster_monitored_session_finish (job->session, failed, MUSTER_WAIT_FOREVER, &error);
   g_clear_object (&job->session);
   g_string_truncate (job->saved, 0);
@@ -175,7 +171,6 @@ steps_in (const char *directory)
 {
   g_auto (GStrv) list = muster_checkpoint_list (NULL, directory, NULL);
   GString *steps = g_string_new (NULL);
-
   for (char **prefix = list; prefix != NULL && *prefix != NULL; prefix++)
     g_string_append_printf (steps, "%s%d", steps->len ? " " : "",
                             (int)muster_checkpoint_step (*prefix));

@@ -378,7 +378,6 @@ expect_other_number_refused (Job *job)
   const MusterPositionOptions options = {.batches = job->training.batches,
                                          .feeds = job->training.feeds,
                                          .n_feeds = job->training.n_feeds};
-
   MUSTER_EXPECT_FALSE (train (job, &training));
   MUSTER_EXPECT_NULL (muster_position_hook_new (&options, &positions));
 

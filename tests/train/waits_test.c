@@ -37,7 +37,6 @@ add_init (Monitored *f)
   const MusterScaffoldOptions with = {
       .init_func = wait_in_init, .init_func_data = f, .copy_from = f->scaffold};
   MusterScaffold *before = f->scaffold;
-
   f->scaffold = f->options.scaffold =
       muster_scaffold_new_with (muster_scaffold_meta_graph (before), &with, NULL);
   muster_scaffold_unref (before);
@@ -55,7 +54,6 @@ add_saver (Monitored *f)
   const MusterCheckpointSaverOptions options = {.checkpoint_dir = muster_test_tmpdir (),
                                                 .save_steps = 1000,
                                                 .clock = MUSTER_CLOCK (f->clock)};
-
   monitored_add (f, muster_checkpoint_saver_hook_new (&options, NULL));
 }
 
@@ -76,7 +74,6 @@ static void
 add_feed (Monitored *f)
 {
   static const char *const tensors[] = {"v", NULL};
-
   monitored_add (f, muster_feed_func_hook_new (tensors, wait_for_feed, f, NULL));
 }
 
@@ -85,7 +82,6 @@ add_final_ops (Monitored *f)
 {
   static const char *const fetch = "global_step:0";
   const MusterStep step = {.fetches = &fetch, .n_fetches = 1};
-
   monitored_add (f, muster_final_ops_hook_new (&step));
 }
 
@@ -94,7 +90,6 @@ add_logging (Monitored *f)
 {
   static const char *const tensors[] = {"global_step:0", NULL};
   const MusterLoggingOptions options = {.tensors = tensors, .at_end = TRUE};
-
   monitored_add (f, muster_logging_hook_new (&options, NULL));
 }
 
@@ -143,7 +138,6 @@ wait_during (Monitored *f, const Wait *wait, gint64 deadline_us, GError **error)
 {
   static const char *const train = "train";
   const MusterStep step = {.targets = &train, .n_targets = 1, .deadline_us = deadline_us};
-
   if (wait->during == OPENING)
     return monitored_open (f, error);
   if (wait->during == RUNNING)
@@ -159,7 +153,6 @@ static void
 come_to (Monitored *f, const Wait *wait, MusterPrepareOptions *prepare)
 {
   g_autoptr (GError) error = NULL;
-
   wait->add (f);
   f->options.prepare = prepare;
   if (wait->during != OPENING && !monitored_open (f, &error))
@@ -232,7 +225,6 @@ MUSTER_TEST (Waits, of_threads_end_when_the_session_is_cancelled)
 MUSTER_TEST (Waits, for_threads_of_a_lost_session_end_with_the_run)
 {
   static const char *const train = "train";
-
   for (int is_cancelled = 0; is_cancelled <= 1; is_cancelled++) {
     static MusterThreadGate gates[2];
     SET_UP (f);

@@ -53,7 +53,6 @@ take (Completion *self, MusterMetaGraph *meta_graph)
 static void G_GNUC_PRINTF (2, 3) note (Completion *self, const char *format, ...)
 {
   va_list args;
-
   va_start (args, format);
   g_ptr_array_add (self->notes, g_strdup_vprintf (format, args));
   va_end (args);
@@ -64,7 +63,6 @@ static char *
 quoted (const GPtrArray *names)
 {
   g_autoptr (GString) text = g_string_new (NULL);
-
   for (guint i = 0; i < names->len; i++)
     g_string_append_printf (text, "%s'%s'", i > 0 ? ", " : "", (const char *)names->pdata[i]);
   return g_strdup (text->str);
@@ -123,7 +121,6 @@ static gboolean
 has_any_of (MusterGraph *graph, const char *name)
 {
   const gsize size = strlen (name);
-
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
     const char *other = muster_graph_node (graph, i)->name;
     if (g_ascii_strncasecmp (other, name, size) == 0 && (other[size] == '\0' || other[size] == '/'))
@@ -149,7 +146,6 @@ take_variables (Completion *self, MusterGraphBuilder *builder, const GArray *var
   g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, error);
   MusterCollectedOp ops[3] = {{"ready_op", NULL}};
   gsize n = 1;
-
   if (extra == NULL)
     return FALSE;
   if (init_op != NULL)
@@ -231,7 +227,6 @@ add_step (Completion *self, GError **error)
   gsize n;
   const MusterVariableInfo *variables = muster_meta_graph_variables (self->meta_graph, &n);
   const MusterVariableInfo *before = muster_global_step_of (self->meta_graph);
-
   if (self->ops->len == 0 ||
       (before != NULL && (is_integer (before) || before->dtype == MUSTER_INVALID)))
     return TRUE;
@@ -322,7 +317,6 @@ add_train_op (Completion *self, GError **error)
   const MusterVariableInfo *step = muster_global_step_of (self->meta_graph);
   const MusterVariableInfo *advanced = needs_advance (self->meta_graph, step) ? step : NULL;
   const gboolean is_one = self->ops->len == 1 && advanced == NULL;
-
   if (self->ops->len == 0 || muster_graph_has_node (graph, MUSTER_TRAIN))
     return TRUE;
   if (is_one && before != NULL && before[0] != NULL && before[1] == NULL) {
@@ -345,7 +339,6 @@ static gboolean
 add_local_init (Completion *self, GError **error)
 {
   g_autoptr (GPtrArray) missing = muster_local_init_missing (self->meta_graph, self->ops);
-
   if (missing->len == 0)
     return TRUE;
   if (!take (self, muster_local_init_add (self->meta_graph, missing, error)))
@@ -360,7 +353,6 @@ static gboolean
 add_sync (Completion *self, GError **error)
 {
   g_auto (MusterSyncReplicas) sync = {0};
-
   if (!muster_sync_replicas_find (self->meta_graph, &sync) ||
       muster_graph_has_node (muster_meta_graph_graph (self->meta_graph), MUSTER_SYNC_TOKENS))
     return TRUE;
@@ -392,7 +384,6 @@ static gboolean
 choose_train_ops (Completion *self, const char *const *train_ops, GError **error)
 {
   g_autoptr (GError) conflict = NULL;
-
   self->ops = muster_train_ops_find (self->meta_graph, train_ops, error);
   if (self->ops == NULL || muster_train_ops_check (self->meta_graph, self->ops, &conflict))
     return self->ops != NULL;
@@ -459,7 +450,6 @@ is_input (MusterGraph *graph, gsize node, const guint8 *queues)
   static const char *const inputs[] = {"IteratorGetNext", "IteratorGetNextSync", "OneShotIterator",
                                        "MultiDeviceIteratorGetNextFromShard", NULL};
   const char *op = muster_graph_node (graph, node)->kind->op;
-
   if (g_strv_contains (inputs, op) || g_str_has_prefix (op, "ReaderRead"))
     return TRUE;
   const gssize queue =

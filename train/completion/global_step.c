@@ -11,7 +11,6 @@ muster_global_step_of (MusterMetaGraph *meta_graph)
   const gsize length = strcspn (wanted, ":");
   gsize n;
   const MusterVariableInfo *variables = muster_meta_graph_variables (meta_graph, &n);
-
   for (gsize i = 0; i < n; i++)
     if (strncmp (variables[i].name, wanted, length) == 0 && variables[i].name[length] == '\0')
       return &variables[i];

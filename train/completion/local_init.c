@@ -15,7 +15,6 @@ static const char *
 collection_of (MusterMetaGraph *meta_graph)
 {
   const char *const *ops = muster_meta_graph_collection (meta_graph, "local_init_op");
-
   return ops != NULL && ops[0] != NULL && *ops[0] ? "local_init_op" : "table_initializer";
 }
 
@@ -26,7 +25,6 @@ iterator_of (MusterGraph *graph, gsize node, gboolean is_begun)
   static const char *const reads[] = {"IteratorGetNext", "IteratorGetNextSync",
                                       "IteratorGetNextAsOptional", NULL};
   const char *op = muster_graph_node (graph, node)->kind->op;
-
   if (is_begun)
     return g_str_equal (op, "MakeIterator") ? muster_graph_origin (graph, node, 1) : -1;
   return g_strv_contains (reads, op) ? muster_graph_origin (graph, node, 0) : -1;
@@ -36,7 +34,6 @@ static void
 add_missing (GPtrArray *missing, MusterGraph *graph, gsize node, const guint8 *is_run)
 {
   const char *name = muster_graph_node (graph, node)->name;
-
   if (!is_run[node] && muster_feed_needed_by (graph, name) == NULL)
     g_ptr_array_add (missing, g_strdup (name));
 }
@@ -109,7 +106,6 @@ check_beginning (MusterGraph *graph, gsize iterator, gssize begun, GError **erro
   const char *name = muster_graph_node (graph, iterator)->name;
   const char *by = begun >= 0 ? muster_graph_node (graph, (gsize)begun)->name : NULL;
   const MusterNode *placeholder = by != NULL ? muster_feed_needed_by (graph, by) : NULL;
-
   if (begun == SEVERAL)
     return muster_fail (
         error, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -149,7 +145,6 @@ muster_local_init_add (MusterMetaGraph *meta_graph, const GPtrArray *missing, GE
 {
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
   g_autoptr (GPtrArray) ops = g_ptr_array_new ();
-
   for (guint i = 0; i < missing->len; i++)
     g_ptr_array_add (ops, missing->pdata[i]);
   g_ptr_array_add (ops, NULL);

@@ -29,7 +29,6 @@ static MusterQueueRunner *
 runner_new (void)
 {
   MusterQueueRunner *self = g_new0 (MusterQueueRunner, 1);
-
   g_atomic_ref_count_init (&self->refs);
   self->enqueues = g_ptr_array_new_with_free_func (g_free);
   return self;
@@ -72,7 +71,6 @@ read_codes (MusterQueueRunner *self, const MusterProtoField *field)
 {
   MusterProtoReader reader = muster_proto_reader (field->data, field->size);
   guint64 code;
-
   if (field->type == MUSTER_WIRE_VARINT)
     add_code (self, field->value);
   else if (field->type != MUSTER_WIRE_BYTES)
@@ -98,7 +96,6 @@ static gboolean
 read_field (MusterQueueRunner *self, const MusterProtoField *field)
 {
   char *enqueue;
-
   switch (field->number) {
   case RUNNER_QUEUE:
     return read_name (&self->queue, field);
@@ -147,7 +144,6 @@ read_runner (GPtrArray *runners, const MusterProtoField *field, GError **error)
   MusterProtoReader reader = muster_proto_reader (field->data, field->size);
   MusterProtoField part;
   gboolean is_well = field->type == MUSTER_WIRE_BYTES;
-
   while (is_well && muster_proto_read_field (&reader, &part))
     is_well = read_field (self, &part);
   if (!is_well || !muster_proto_at_end (&reader) || self->enqueues->len > MOST_ENQUEUE_OPS) {
@@ -170,7 +166,6 @@ find (const MusterProtoField *message, guint32 number, MusterProtoField *found)
   MusterProtoReader reader = muster_proto_reader (message->data, message->size);
   MusterProtoField field;
   gboolean is_found = FALSE;
-
   while (message->type == MUSTER_WIRE_BYTES && muster_proto_read_field (&reader, &field))
     if (field.number == number && field.type == MUSTER_WIRE_BYTES) {
       *found = field;
@@ -184,7 +179,6 @@ static gboolean
 read_collection (GPtrArray *runners, const MusterProtoField *entry, GError **error)
 {
   MusterProtoField key, value, list, item;
-
   if (!find (entry, ENTRY_KEY, &key) || key.size != strlen (COLLECTION) ||
       memcmp (key.data, COLLECTION, key.size) != 0 || !find (entry, ENTRY_VALUE, &value) ||
       !find (&value, COLLECTION_BYTES, &list))
@@ -223,7 +217,6 @@ MusterQueueRunner *
 muster_queue_runner_new (const char *queue, const char *enqueue)
 {
   MusterQueueRunner *self = runner_new ();
-
   self->queue = g_strdup (queue);
   g_ptr_array_add (self->enqueues, g_strdup (enqueue));
   add_code (self, MUSTER_ERROR_OUT_OF_RANGE);

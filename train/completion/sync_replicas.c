@@ -58,7 +58,6 @@ static gboolean
 read_update (MusterSyncReplicas *self, MusterGraph *graph, gsize node)
 {
   static const char *const ops[] = {"QueueEnqueueManyV2", "QueueEnqueueMany", NULL};
-
   if (!is_op (graph, node, ops))
     return FALSE;
   g_autofree guint8 *needed = g_malloc0 (muster_graph_n_nodes (graph));
@@ -97,7 +96,6 @@ read_train (MusterSyncReplicas *self, MusterGraph *graph, gsize update)
   static const char *const dequeues[] = {"QueueDequeueV2", "QueueDequeue", NULL};
   static const char *const assigns[] = {"Assign", "AssignVariableOp", NULL};
   const gssize queue = muster_graph_origin (graph, update, 0);
-
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
     const gssize token = is_op (graph, i, assigns) ? muster_graph_origin (graph, i, 1) : -1;
     if (token < 0 || !is_op (graph, (gsize)token, dequeues) ||
@@ -133,7 +131,6 @@ static gboolean
 is_run_by_a_queue_runner (MusterMetaGraph *meta_graph, const char *op)
 {
   g_autoptr (GPtrArray) runners = muster_queue_runners_of (meta_graph, NULL);
-
   for (guint i = 0; runners != NULL && i < runners->len; i++) {
     const MusterQueueRunner *runner = runners->pdata[i];
     if (g_ptr_array_find_with_equal_func (runner->enqueues, op, g_str_equal, NULL))
@@ -150,7 +147,6 @@ mark_dependents (MusterGraph *graph, gsize of)
   const gsize n = muster_graph_n_nodes (graph);
   guint8 *marked = g_malloc0 (n + 1);
   gboolean has_more = TRUE;
-
   marked[of] = TRUE;
   while (has_more) {
     has_more = FALSE;
@@ -197,7 +193,6 @@ gboolean
 muster_sync_replicas_find (MusterMetaGraph *meta_graph, MusterSyncReplicas *self)
 {
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
-
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
     if (!read_update (self, graph, i))
       continue;
@@ -276,7 +271,6 @@ static void
 add_begin (const Nodes *self, const GArray *takes)
 {
   g_autoptr (GPtrArray) ops = g_ptr_array_new_with_free_func (g_free);
-
   for (guint i = 0; i < takes->len; i++) {
     const gsize take = g_array_index (takes, gsize, i);
     const gssize accumulator = muster_graph_origin (self->graph, take, 0);
@@ -318,7 +312,6 @@ add_tokens (const Nodes *self, const MusterSyncReplicas *sync)
   const gboolean is_resource = g_str_has_suffix (queue->kind->op, "V2");
   g_autoptr (MusterTensor) n = muster_tensor_new_int32 ((gint32)sync->n_tokens);
   g_autoptr (MusterTensor) zero = muster_tensor_new_int32 (0);
-
   muster_graph_builder_node (self->builder, is_resource ? "QueueSizeV2" : "QueueSize",
                              PREFIX "size");
   muster_graph_builder_input (self->builder, queue->name);
@@ -352,7 +345,6 @@ muster_sync_replicas_add (const MusterSyncReplicas *self, MusterMetaGraph *meta_
 {
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   const MusterVariableInfo *step = muster_global_step_of (meta_graph);
-
   if (step == NULL || muster_graph_has_node (graph, MUSTER_SYNC_TOKENS))
     return muster_meta_graph_ref (meta_graph);
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();

@@ -12,7 +12,6 @@ guint8 *
 muster_train_ops_needed (MusterGraph *graph, const GPtrArray *ops)
 {
   guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
-
   for (guint i = 0; i < ops->len; i++)
     muster_graph_mark_needs (graph, ops->pdata[i], marked);
   return marked;
@@ -25,7 +24,6 @@ muster_train_ops_queued (MusterMetaGraph *meta_graph)
   guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
   g_autoptr (GPtrArray) runners = muster_queue_runners_of (meta_graph, NULL);
   g_auto (MusterSyncReplicas) sync = {0};
-
   for (guint i = 0; runners != NULL && i < runners->len; i++) {
     const MusterQueueRunner *runner = runners->pdata[i];
     for (guint k = 0; k < runner->enqueues->len; k++)
@@ -44,7 +42,6 @@ add_op (GPtrArray *found, MusterGraph *graph, const char *item, gboolean is_aske
 {
   const gssize at = muster_graph_find_named (graph, item);
   const char *op = at >= 0 ? muster_graph_node (graph, (gsize)at)->name : NULL;
-
   if (at < 0 && is_asked)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "The graph has no op '%s', which was given as a train op", item);
@@ -81,7 +78,6 @@ counted (MusterMetaGraph *meta_graph, GPtrArray *ops, const guint8 *queued)
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   const MusterVariableInfo *step = muster_global_step_of (meta_graph);
   const gsize n = muster_graph_n_nodes (graph);
-
   if (step == NULL || ops->len == 0)
     return ops;
   g_autofree guint8 *run = muster_train_ops_needed (graph, ops);
@@ -154,7 +150,6 @@ gboolean
 muster_train_ops_check (MusterMetaGraph *meta_graph, const GPtrArray *ops, GError **error)
 {
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
-
   for (guint i = 0; i < ops->len; i++) {
     g_autofree guint8 *one = g_malloc0 (muster_graph_n_nodes (graph));
     muster_graph_mark_needs (graph, ops->pdata[i], one);
@@ -177,7 +172,6 @@ muster_train_ops_restores (MusterGraph *graph, gsize node)
 {
   static const char *const restore_ops[] = {"RestoreV2", "RestoreSlice", "Restore", NULL};
   const gssize from = muster_graph_origin (graph, node, 1);
-
   return from >= 0 &&
          g_strv_contains (restore_ops, muster_graph_node (graph, (gsize)from)->kind->op);
 }
@@ -191,7 +185,6 @@ muster_train_ops_writers (MusterMetaGraph *meta_graph, const MusterVariableInfo 
   const gssize first = muster_graph_find_named (graph, variable->initializer);
   GArray *writers = g_array_new (FALSE, FALSE, sizeof (gsize));
   g_autoptr (GArray) written = g_array_new (FALSE, FALSE, sizeof (gsize));
-
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
     if ((marked != NULL && !marked[i]) || (gssize)i == first)
       continue;

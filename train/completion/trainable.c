@@ -18,7 +18,6 @@ options_of (MusterGraph *graph, const char *op)
 {
   const MusterNode *node = muster_graph_find_node (graph, op);
   g_autoptr (GString) text = g_string_new (NULL);
-
   if (node == NULL || strcmp (op, MUSTER_TRAIN) != 0)
     return g_strdup_printf ("--train-op=%s", op);
   for (gsize i = 0; i < node->n_input; i++)
@@ -32,7 +31,6 @@ check_step (MusterMetaGraph *meta_graph, const GPtrArray *ops, GError **error)
 {
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   const MusterVariableInfo *step = muster_global_step_of (meta_graph);
-
   if (step == NULL) /* what needs one says so */
     return TRUE;
   g_autofree guint8 *needed = muster_train_ops_needed (graph, ops);
@@ -72,7 +70,6 @@ static gboolean
 check_queue_runners (MusterMetaGraph *meta_graph, GError **error)
 {
   g_autoptr (GPtrArray) runners = muster_queue_runners_of (meta_graph, error);
-
   for (guint i = 0; runners != NULL && i < runners->len; i++)
     if (!check_queue_runner (muster_meta_graph_graph (meta_graph), runners->pdata[i], error))
       return FALSE;
@@ -86,7 +83,6 @@ check_synchronised (MusterMetaGraph *meta_graph, GError **error)
 {
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   g_auto (MusterSyncReplicas) sync = {0};
-
   if (muster_sync_replicas_find (meta_graph, &sync))
     return TRUE;
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {

@@ -25,7 +25,6 @@ MusterElastic *
 muster_elastic_new (const MusterElasticOptions *options)
 {
   MusterElastic *self = g_new0 (MusterElastic, 1);
-
   self->options = *options;
   self->slots = muster_elastic_slots_new (self);
   g_mutex_init (&self->lock);
@@ -69,7 +68,6 @@ void
 muster_elastic_end_round_if_due (MusterElastic *self)
 {
   g_autoptr (MusterCoordinator) coordinator = NULL;
-
   g_mutex_lock (&self->lock);
   g_autoptr (GCancellable) cancellable = change_if_due (self, &coordinator);
   g_mutex_unlock (&self->lock);
@@ -129,7 +127,6 @@ gboolean
 muster_elastic_check (MusterElastic *self, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-
   if (muster_membership_check (self->membership, &failure))
     return TRUE;
   g_mutex_lock (&self->lock);
@@ -156,7 +153,6 @@ is_passing (const GError *failure)
 {
   static const MusterError codes[] = {MUSTER_ERROR_CANCELLED, MUSTER_ERROR_DEADLINE_EXCEEDED,
                                       MUSTER_ERROR_ABORTED};
-
   for (gsize i = 0; i < G_N_ELEMENTS (codes); i++)
     if (muster_error_is (failure, codes[i]))
       return TRUE;

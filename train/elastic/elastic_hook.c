@@ -18,7 +18,6 @@ static void
 elastic_measure (MusterHook *hook, MusterGoodputMeter *meter)
 {
   MusterElastic *elastic = MUSTER_ELASTIC_HOOK (hook)->elastic;
-
   if (muster_elastic_is_takeover (elastic) && muster_elastic_has_worked (elastic))
     muster_goodput_meter_set_others_train (meter);
 }
@@ -49,7 +48,6 @@ static gboolean
 elastic_after_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   const gboolean has_trained = muster_run_context_step (context)->n_targets > 0;
-
   if (!muster_elastic_may_step (MUSTER_ELASTIC_HOOK (hook)->elastic, has_trained))
     muster_run_context_request_stop (context);
   return TRUE;
@@ -74,7 +72,6 @@ MusterHook *
 muster_elastic_hook_new (MusterElastic *elastic)
 {
   MusterElasticHook *self = g_object_new (MUSTER_TYPE_ELASTIC_HOOK, NULL);
-
   self->elastic = elastic;
   return MUSTER_HOOK (self);
 }

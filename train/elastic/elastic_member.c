@@ -23,7 +23,6 @@ void
 muster_elastic_leave (MusterMembership **membership)
 {
   g_autoptr (MusterMembership) left = g_steal_pointer (membership);
-
   if (left == NULL)
     return;
   muster_membership_set_listener (left, NULL, NULL, NULL);
@@ -37,7 +36,6 @@ static void
 on_changed (MusterMembership *membership, gpointer data)
 {
   MusterElastic *self = data;
-
   g_mutex_lock (&self->lock);
   g_clear_pointer (&self->roster, muster_roster_free);
   self->roster =
@@ -84,7 +82,6 @@ muster_elastic_reasons (MusterElastic *self)
   const MusterSituation situation = {
       .version = 1, .target = muster_master_target (self->options.master), .readiness = &readiness};
   g_autoptr (MusterReasons) reasons = muster_reasons_new (NULL);
-
   if (!self->has_answered)
     return NULL;
   const gboolean has_few = fill_readiness (self, &readiness);
@@ -106,7 +103,6 @@ void
 muster_elastic_say_waiting (MusterElastic *self, const char *message)
 {
   const MusterReadiness nothing = {0};
-
   if (g_strcmp0 (message, self->said) == 0)
     return;
   g_free (self->said);
@@ -145,7 +141,6 @@ join (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable, GError
 {
   const MusterJoin task = muster_elastic_any_slot (self);
   g_autoptr (GError) failure = NULL;
-
   self->membership =
       muster_master_join (self->options.master, &task,
                           MIN (muster_elastic_in_us (JOIN_US), deadline_us), cancellable, &failure);

@@ -32,7 +32,6 @@ char *
 muster_elastic_why_paused (MusterElastic *self, guint64 *version)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   *version = self->roster->version;
   if (!self->is_lost && !self->is_changing && muster_elastic_has_few (self, self->roster))
     return muster_elastic_few_text (self, self->roster);

@@ -16,7 +16,6 @@ guint
 muster_elastic_rank (const MusterElastic *self)
 {
   guint rank = 0;
-
   while (rank < self->roster->n_members &&
          self->roster->slots[rank] < muster_membership_slot (self->membership))
     rank++;
@@ -56,7 +55,6 @@ static Situation
 look (MusterElastic *self, const MusterRoster *roster, MusterElasticRole *role, gint64 *wake_us)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   *wake_us = MUSTER_WAIT_FOREVER;
   if (self->is_lost)
     return LOST;
@@ -104,7 +102,6 @@ wait_for_change (MusterElastic *self, const MusterRoster *roster, gint64 wake_us
                  gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-
   if (muster_membership_wait (self->membership, roster->version, MIN (wake_us, deadline_us),
                               cancellable, &failure) ||
       (muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) &&
@@ -153,7 +150,6 @@ muster_elastic_next (MusterElastic *self, gint64 timeout_us, GCancellable *cance
                      MusterElasticRole *role, GError **error)
 {
   GError *failure = NULL;
-
   if (!find_role (self, muster_elastic_in_us (timeout_us), cancellable, role, &failure)) {
     g_propagate_error (error, failure);
     return FALSE;
@@ -167,7 +163,6 @@ gboolean
 muster_elastic_is_takeover (MusterElastic *self)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   return self->role == MUSTER_ELASTIC_CHIEF && self->roster->epoch > 0;
 }
 
@@ -181,7 +176,6 @@ gint64
 muster_elastic_timeout (MusterElastic *self, gint64 timeout_us)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   if (self->role != MUSTER_ELASTIC_WORKER || !self->is_leaderless)
     return timeout_us;
   return timeout_us > 0 ? MIN (timeout_us, LEADERLESS_US) : LEADERLESS_US;

@@ -38,7 +38,6 @@ slots_claim (MusterPositionSlots *slots, guint slot, gint64 deadline_us, GCancel
 {
   MusterElastic *elastic = MUSTER_ELASTIC_SLOTS (slots)->elastic;
   MusterJoin takeover = muster_elastic_any_slot (elastic);
-
   takeover.slot = (gint)slot;
   takeover.is_takeover = TRUE;
   muster_elastic_leave (&elastic->lent);
@@ -76,7 +75,6 @@ MusterPositionSlots *
 muster_elastic_slots_new (MusterElastic *elastic)
 {
   MusterElasticSlots *self = g_object_new (MUSTER_TYPE_ELASTIC_SLOTS, NULL);
-
   self->elastic = elastic;
   return MUSTER_POSITION_SLOTS (self);
 }

@@ -28,7 +28,6 @@ MusterGoodputMeter *
 muster_goodput_meter_new (MusterClock *clock)
 {
   MusterGoodputMeter *self = g_new0 (MusterGoodputMeter, 1);
-
   g_atomic_ref_count_init (&self->refs);
   self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
   g_mutex_init (&self->lock);
@@ -66,7 +65,6 @@ take_time (MusterGoodputMeter *self)
 {
   const gint64 now_us = muster_clock_now_us (self->clock);
   const gint64 passed_us = MAX (now_us - self->since_us, 0);
-
   self->since_us = now_us;
   return self->is_stopped ? 0 : passed_us;
 }
@@ -228,7 +226,6 @@ count_steps (MusterGoodputMeter *self, gint64 step)
 {
   const gint64 passed_us = take_time (self);
   const gint64 again = self->at_step >= 0 ? MIN (step, self->sum.step) - self->at_step : 0;
-
   if (again <= 0) {
     self->sum.spent_us[use_of_steps (self)] += passed_us;
     return;

@@ -31,7 +31,6 @@ measure (MusterAutoCadence *self, MusterSaver *saver)
 {
   g_auto (MusterSaveStatus) status = MUSTER_SAVE_STATUS_INIT;
   const gboolean is_first = !self->is_known;
-
   muster_saver_status (saver, &status);
   const gboolean is_new = status.n_durable > self->n_durable;
   self->n_durable = status.n_durable;
@@ -52,7 +51,6 @@ report (MusterAutoCadence *self, const MusterSaveCost *cost, gint64 interval_us,
         gboolean is_assumed)
 {
   const double change = (double)interval_us / (double)MAX (self->reported_us, 1);
-
   if (self->reported_us > 0 && change < NOTICEABLE && change > 1 / NOTICEABLE)
     return;
   self->reported_us = interval_us;
@@ -71,7 +69,6 @@ muster_auto_cadence_update (MusterAutoCadence *self, MusterSaver *saver, MusterG
                             MusterStepTimer *timer)
 {
   MusterGoodput goodput = MUSTER_GOODPUT_INIT;
-
   if (self->share == 0 || !measure (self, saver))
     return;
   muster_goodput_meter_read (meter, &goodput);

@@ -29,7 +29,6 @@ muster_background_save_open (MusterBackgroundSave *self, MusterSaver *saver, Mus
                              GError **error)
 {
   const MusterAsyncOptions options = {.policy = MUSTER_SAVES_SKIP, .dispose_wait_us = DISPOSE_US};
-
   if (muster_saver_is_empty (saver))
     return TRUE;
   if (self->async == NULL) {
@@ -53,7 +52,6 @@ static MusterSaveTicket *
 take_ticket (MusterBackgroundSave *self)
 {
   MusterSaveTicket *ticket = self->ticket;
-
   set_ticket (self, NULL);
   return ticket;
 }
@@ -83,7 +81,6 @@ muster_background_save_start (MusterBackgroundSave *self, const char *directory,
   MusterSaveTicket *ticket = muster_async_saver_save_in_tiers (
       self->async, directory, step, due, call->deadline_us, either.cancellable, error);
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-
   if (ticket == NULL)
     return FALSE;
   set_ticket (self, ticket);
@@ -97,7 +94,6 @@ gboolean
 muster_background_save_must_block (MusterBackgroundSave *self, const GError *failure)
 {
   const gboolean is_lasting = muster_snapshot_is_impossible (failure);
-
   if (!is_lasting && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED))
     return FALSE;
   muster_log (G_LOG_LEVEL_MESSAGE, "save-blocking", "MESSAGE",
@@ -124,7 +120,6 @@ static void
 report_slow (MusterBackgroundSave *self, MusterSaveTicket *running)
 {
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-
   if (now_us < self->report_us)
     return;
   g_autofree char *elapsed = muster_format_duration (now_us - self->began_us);
@@ -138,7 +133,6 @@ gboolean
 muster_background_save_is_busy (MusterBackgroundSave *self, gint64 step)
 {
   MusterSaveTicket *running = running_save (self);
-
   if (running == NULL)
     return FALSE;
   if (!self->has_deferred)
@@ -173,7 +167,6 @@ gboolean
 muster_background_save_wait (MusterBackgroundSave *self, const MusterSaveCall *call, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-
   if (self->ticket == NULL)
     return TRUE;
   gint64 deadline_us = call->deadline_us;
@@ -202,7 +195,6 @@ muster_background_save_bound_by_grace (MusterBackgroundSave *self)
 {
   g_auto (MusterPreemptionReport) report = {.grace_us = MUSTER_DEFAULT_GRACE_US};
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-
   if (self->preemption != NULL)
     (void)muster_preemption_report (self->preemption, &report);
   return (MusterSaveCall){.deadline_us = muster_deadline_after (now_us, report.grace_us),
@@ -213,7 +205,6 @@ gboolean
 muster_background_save_abandon (MusterBackgroundSave *self, const MusterSaveCall *bounded)
 {
   g_autoptr (GError) failure = NULL;
-
   if (self->ticket == NULL ||
       muster_save_ticket_wait (self->ticket, MUSTER_SAVE_DURABLE, bounded->deadline_us,
                                bounded->cancellable, &failure))
@@ -231,7 +222,6 @@ gboolean
 muster_background_save_shutdown (MusterBackgroundSave *self, GError **error)
 {
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-
   if (self->async == NULL || running_save (self) != NULL)
     return TRUE;
   g_autoptr (MusterAsyncSaver) async = g_steal_pointer (&self->async);

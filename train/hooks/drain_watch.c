@@ -25,7 +25,6 @@ announce (MusterDrainWatch *self, MusterChiefDrain drain, GCancellable *cancella
 {
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
-
   announcement.drain = drain;
   (void)muster_lease_announce (self->lease, &announcement, now_us + ANNOUNCE_US, cancellable, NULL);
 }
@@ -51,7 +50,6 @@ is_there (const MusterSaveCall *call, MusterScaffold *scaffold, GCancellable *ca
           GError **why)
 {
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-
   return muster_read_global_step (call->session, scaffold, now_us + ANSWER_US, cancellable, why) >=
          0;
 }
@@ -72,7 +70,6 @@ gboolean
 muster_drain_watch_end (MusterDrainWatch *self)
 {
   const gboolean was_saved = muster_drain_watch_is_saved (self);
-
   self->until_us = 0;
   return was_saved;
 }
@@ -84,7 +81,6 @@ muster_drain_watch_await_end (MusterDrainWatch *self, const MusterSaveCall *call
   MusterClock *clock = muster_system_clock ();
   g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, cancelled);
   const gint64 patient_us = muster_deadline_after (self->until_us, PATIENCE_US);
-
   self->until_us = 0;
   announce (self, MUSTER_DRAIN_SAVED, call->cancellable);
   for (;;) {

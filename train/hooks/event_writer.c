@@ -51,7 +51,6 @@ static gboolean
 fail_write (MusterEventWriter *self, const char *what, GError **error)
 {
   int code = errno;
-
   g_set_error (error, G_FILE_ERROR, (gint)g_file_error_from_errno (code), "'%s': could not %s: %s",
                self->path, what, g_strerror (code));
   return FALSE;
@@ -63,7 +62,6 @@ flush (MusterEventWriter *self, GError **error)
 {
   gsize written = 0;
   gboolean is_well = TRUE;
-
   while (is_well && written < self->buffer->len) {
     ssize_t n = write (self->fd, self->buffer->data + written, self->buffer->len - written);
     if (n >= 0)
@@ -86,7 +84,6 @@ static void
 put_crc (GByteArray *out, const void *data, gsize size)
 {
   guint32 crc = GUINT32_TO_LE (muster_crc32c_mask (muster_crc32c_extend (0, data, size)));
-
   put_fixed (out, &crc, sizeof crc);
 }
 
@@ -95,7 +92,6 @@ static void
 put_record (GByteArray *out, const GByteArray *event)
 {
   guint64 length = GUINT64_TO_LE (event->len);
-
   put_fixed (out, &length, sizeof length);
   put_crc (out, &length, sizeof length);
   g_byte_array_append (out, event->data, event->len);
@@ -107,7 +103,6 @@ event_new (MusterEventWriter *self, gint64 step)
 {
   GByteArray *event = g_byte_array_new ();
   double wall = (double)muster_clock_wall_us (self->clock) / (double)MUSTER_SECOND;
-
   muster_proto_put_double (event, EVENT_WALL_TIME, wall);
   muster_proto_put_uint (event, EVENT_STEP, (guint64)step);
   return event;
@@ -118,7 +113,6 @@ add (MusterEventWriter *self, guint32 field, const void *data, gsize size, gint6
      GError **error)
 {
   g_autoptr (GByteArray) event = event_new (self, step);
-
   if (size > G_MAXINT32) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "'%s': an event of %" G_GSIZE_FORMAT " bytes is too large for its readers",

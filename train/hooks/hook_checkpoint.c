@@ -30,7 +30,6 @@ static void
 checkpoint_measure (MusterHook *hook, MusterGoodputMeter *meter)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
-
   muster_goodput_meter_unref (self->meter);
   self->meter = muster_goodput_meter_ref (meter);
 }
@@ -39,7 +38,6 @@ static gboolean
 checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
-
   if (!muster_hook_need_global_step (scaffold, NAME, error))
     return FALSE;
   self->scaffold = muster_scaffold_ref (scaffold);
@@ -82,7 +80,6 @@ static void
 report_failure (MusterCheckpointSaverHook *self, gint64 step, guint n_in_a_row)
 {
   const gint64 now_us = muster_clock_now_us (self->clock);
-
   if (self->failure_due_us > now_us) {
     self->n_unreported++;
     return;
@@ -173,7 +170,6 @@ write_checkpoint (MusterCheckpointSaverHook *self, const MusterSaveCall *call, g
                                   .bytes = muster_saver_estimate_bytes (self->saver)};
   g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, self->preempted);
   GError *failure = NULL;
-
   if (self->preemption != NULL && !muster_preemption_begin_save (self->preemption, &bounded, error))
     return FALSE;
   gboolean is_done =
@@ -233,7 +229,6 @@ save_blocking (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint
 {
   g_auto (MusterSaved) saved = {0};
   GError *failure = NULL;
-
   gboolean is_done = write_checkpoint (self, call, step, due, &saved, &failure);
   trigger (self, due, step);
   return is_done ? conclude (self, call, &saved, wants_stop, error)
@@ -268,7 +263,6 @@ static void
 abandon_save (MusterCheckpointSaverHook *self, const MusterSaveCall bounded)
 {
   g_autoptr (GError) failure = NULL;
-
   if (muster_background_save_abandon (&self->background, &bounded))
     (void)muster_checkpoint_hook_collect (self, &bounded, NULL, &failure);
 }
@@ -299,7 +293,6 @@ static gboolean
 collect_copies (MusterCheckpointSaverHook *self, const MusterSaveCall *call, GError **error)
 {
   gint64 step = -1;
-
   if (self->cadence.n == 0)
     return TRUE;
   for (;;) {
@@ -347,7 +340,6 @@ muster_checkpoint_hook_save (MusterCheckpointSaverHook *self, const MusterSaveCa
                              gint64 step, MusterTierSet due, gboolean *wants_stop, GError **error)
 {
   const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_SAVING);
-
   if (self->cadence.n == 0)
     due = 0;
   muster_saved_goodput_note (self->meter, self->saver, MUSTER_RUN_UNENDED);
@@ -376,7 +368,6 @@ static gboolean
 is_in_fast_tier (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step)
 {
   const char *restored = muster_session_manager_restored_from (call->session);
-
   if (restored == NULL || muster_checkpoint_step (restored) != step)
     return FALSE;
   const guint tier = muster_saver_tier_of (self->saver, restored);
@@ -392,7 +383,6 @@ is_in_directory (MusterCheckpointSaverHook *self, gint64 step)
 {
   g_auto (GStrv) kept = muster_saver_last_checkpoints (self->saver);
   guint n = g_strv_length (kept);
-
   if (n == 0 || muster_checkpoint_step (kept[n - 1]) != step)
     return FALSE;
   note_durable (self, self->cadence.n, step, g_strdup (kept[n - 1]));
@@ -434,7 +424,6 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
   const MusterSaveCall call = {session, deadline_us, cancellable};
   gint64 step = muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
-
   if (step < 0 || !write_graphs (self, step, error) || !begin_run (self, &call, error) ||
       !collect_copies (self, &call, error) ||
       !(self->is_blocking ||
@@ -469,7 +458,6 @@ save_if_due (MusterCheckpointSaverHook *self, const MusterSaveCall *call, Muster
              gboolean *wants_stop, GError **error)
 {
   const gint64 stale = muster_run_context_global_step (context);
-
   if (is_preempted (self) || due_at (self, stale + self->steps_per_run) == 0 ||
       muster_background_save_is_busy (&self->background, stale))
     return TRUE; /* the save at the end does the rest */
@@ -496,7 +484,6 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
                                muster_run_context_cancellable (context)};
   gboolean wants_stop = FALSE;
   gint64 until_us = 0;
-
   muster_tier_cadence_copy_restored (&self->cadence, self->directory);
   if (!muster_hook_metric_take (&self->metric, self->saver, context, error) ||
       !muster_checkpoint_hook_collect (self, &call, &wants_stop, error) ||
@@ -519,7 +506,6 @@ save_preempted (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gin
                 GError **error)
 {
   g_autoptr (GError) failure = NULL;
-
   if (save_blocking (self, call, step, 0, NULL, &failure) ||
       !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION)) {
     self->n_failures_in_a_row = 0;
@@ -534,7 +520,6 @@ static gboolean
 may_repeat (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 until_us)
 {
   const gint64 next_us = muster_deadline_after (muster_clock_now_us (self->clock), REPEAT_US);
-
   if (self->n_failures_in_a_row == 0 || is_preempted (self) || next_us >= until_us ||
       muster_failure_of (self->last_failure) != MUSTER_FAILURE_UNREACHABLE)
     return FALSE;
@@ -549,7 +534,6 @@ save_until_there (MusterCheckpointSaverHook *self, const MusterSaveCall *call, g
 {
   const gint64 now_us = muster_clock_now_us (self->clock);
   const gint64 until_us = MIN (call->deadline_us, muster_deadline_after (now_us, LAST_SAVE_US));
-
   do {
     if (!(is_preempted (self) ? save_preempted (self, call, step, error)
                               : save_blocking (self, call, step, 0, NULL, error)))
@@ -578,7 +562,6 @@ static gboolean
 end_background (MusterCheckpointSaverHook *self, const MusterSaveCall *call, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-
   if ((muster_background_save_wait (&self->background, call, &failure) &&
        muster_checkpoint_hook_collect (self, call, NULL, &failure)) ||
       is_preempted (self))
@@ -641,7 +624,6 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
   const gboolean is_done = end (self, session, deadline_us, cancellable, error);
-
   muster_saver_release_directory (self->saver, self->directory, release_deadline_us (deadline_us),
                                   cancellable);
   return is_done;
@@ -652,7 +634,6 @@ static void
 checkpoint_on_error (MusterHook *hook, const GError *failure G_GNUC_UNUSED)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
-
   abandon_save (self, muster_background_save_bound_by_grace (&self->background));
   (void)muster_background_save_shutdown (&self->background, NULL);
   if (self->saver != NULL)
@@ -672,7 +653,6 @@ static char **
 checkpoint_claims (MusterHook *hook)
 {
   char **claims = g_new0 (char *, 2);
-
   claims[0] = muster_hook_claim_of_directory ("saves checkpoints to",
                                               MUSTER_CHECKPOINT_SAVER_HOOK (hook)->directory);
   return claims;
@@ -684,7 +664,6 @@ checkpoint_finalize (GObject *object)
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (object);
   const MusterSaveCall bounded = muster_background_save_bound (
       &self->background, &(MusterSaveCall){.deadline_us = MUSTER_WAIT_FOREVER});
-
   (void)muster_background_save_abandon (&self->background, &bounded); /* without the listeners */
   muster_background_save_clear (&self->background);
   if (self->cadence.n > 0) {
@@ -788,7 +767,6 @@ MusterSaver *
 muster_checkpoint_saver_hook_share (MusterHook *hook, const char *directory, MusterSaver *offered)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
-
   if (strcmp (self->directory, directory) != 0)
     return NULL;
   if (self->saver == NULL)

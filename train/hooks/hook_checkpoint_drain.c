@@ -17,7 +17,6 @@ save_to_bottom (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gin
   g_autoptr (GError) failure = NULL;
   const gint64 at = muster_read_global_step (call->session, self->scaffold, call->deadline_us,
                                              call->cancellable, error);
-
   if (at < 0)
     return FALSE;
   self->bottom_step = -1;
@@ -40,7 +39,6 @@ save_and_hold (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint
 {
   MusterClock *clock = muster_system_clock ();
   g_autoptr (GError) failure = NULL;
-
   if (!muster_background_save_wait (&self->background, call, &failure) &&
       !muster_checkpoint_hook_note_failure (self, call, g_steal_pointer (&failure),
                                             self->durable_step, error))
@@ -75,7 +73,6 @@ muster_checkpoint_hook_save_for_drain (MusterCheckpointSaverHook *self, const Mu
                                   call->cancellable};
   const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_SAVING);
   gint64 step = -1;
-
   muster_log (G_LOG_LEVEL_MESSAGE, "drain", "MESSAGE", "the master is about to stop; saving");
   self->drain.is_over = TRUE;
   gboolean is_well = save_and_hold (self, &bounded, &step, wants_stop, error);
@@ -101,7 +98,6 @@ muster_checkpoint_hook_await_end (MusterHook *hook, MusterRunContext *context, G
   const MusterSaveCall call = {muster_run_context_session (context),
                                muster_run_context_deadline_us (context),
                                muster_run_context_cancellable (context)};
-
   if (!muster_drain_watch_is_saved (&self->drain))
     return TRUE;
   const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_WAITING);

@@ -46,7 +46,6 @@ final_end (MusterHook *hook, MusterSession *session, gint64 deadline_us, GCancel
                      .n_targets = g_strv_length (self->targets),
                      .deadline_us = deadline_us};
   g_autoptr (GError) failure = NULL;
-
   g_ptr_array_set_size (self->values, (gint)step.n_fetches);
   if (muster_session_run (session, &step, (MusterTensor **)self->values->pdata, NULL, cancellable,
                           &failure))
@@ -63,7 +62,6 @@ static void
 feed_clear (gpointer data)
 {
   MusterFeed *feed = data;
-
   g_free ((char *)feed->name);
   muster_tensor_unref (feed->tensor);
 }
@@ -72,7 +70,6 @@ static void
 final_finalize (GObject *object)
 {
   MusterFinalOpsHook *self = MUSTER_FINAL_OPS_HOOK (object);
-
   g_strfreev (self->fetches);
   g_strfreev (self->targets);
   g_array_unref (self->feeds);
@@ -100,7 +97,6 @@ static char **
 copy_names (const char *const *names, gsize n)
 {
   char **copy = g_new0 (char *, n + 1);
-
   for (gsize i = 0; i < n; i++)
     copy[i] = g_strdup (names[i]);
   return copy;
@@ -165,7 +161,6 @@ barrier_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   gint64 until_us = MIN (muster_deadline_after (now_us, self->timeout_us), deadline_us);
   gint64 moved_us = now_us;
   gint64 last = -1;
-
   for (;;) {
     gint64 step =
         muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
@@ -194,7 +189,6 @@ static void
 barrier_finalize (GObject *object)
 {
   MusterFinishBarrierHook *self = MUSTER_FINISH_BARRIER_HOOK (object);
-
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_object (&self->clock);
   G_OBJECT_CLASS (muster_finish_barrier_hook_parent_class)->finalize (object);
@@ -217,7 +211,6 @@ MusterHook *
 muster_finish_barrier_hook_new (gint64 quiet_us, gint64 timeout_us, MusterClock *clock)
 {
   MusterFinishBarrierHook *self = g_object_new (MUSTER_TYPE_FINISH_BARRIER_HOOK, NULL);
-
   self->quiet_us = quiet_us;
   self->timeout_us = timeout_us;
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());

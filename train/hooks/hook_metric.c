@@ -34,7 +34,6 @@ muster_hook_metric_take (const MusterHookMetric *self, MusterSaver *saver,
                          MusterRunContext *context, GError **error)
 {
   double value;
-
   if (self->tensor == NULL)
     return TRUE;
   if (!muster_tensor_get_double (muster_run_context_value (context, self->at), &value, error)) {

@@ -38,7 +38,6 @@ static gboolean
 profiler_before_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   MusterProfilerHook *self = MUSTER_PROFILER_HOOK (hook);
-
   self->is_due = self->next_step >= 0 && muster_step_timer_is_due (&self->timer, self->next_step);
   if (self->is_due)
     muster_run_context_add_options (context, self->options);
@@ -76,7 +75,6 @@ profiler_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
   gint64 beside = muster_run_context_global_step (context);
   gint64 step = beside + self->behind;
   gboolean is_first = self->next_step < 0;
-
   if (is_first || self->is_due) {
     step = muster_run_context_step_now (context, error);
     if (step < 0)
@@ -92,7 +90,6 @@ static char **
 profiler_claims (MusterHook *hook)
 {
   char **claims = g_new0 (char *, 2);
-
   claims[0] = muster_hook_claim_of_directory ("writes timelines to",
                                               MUSTER_PROFILER_HOOK (hook)->directory);
   return claims;
@@ -102,7 +99,6 @@ static void
 profiler_finalize (GObject *object)
 {
   MusterProfilerHook *self = MUSTER_PROFILER_HOOK (object);
-
   g_free (self->directory);
   g_clear_object (&self->clock);
   g_clear_pointer (&self->writer, muster_event_writer_unref);

@@ -56,7 +56,6 @@ stop_after_create (MusterHook *hook, MusterSession *session,
                    GCancellable *cancellable, GError **error)
 {
   MusterStopAtStepHook *self = MUSTER_STOP_AT_STEP_HOOK (hook);
-
   if (self->last_step > 0)
     return TRUE;
   gint64 step = muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
@@ -71,7 +70,6 @@ static gboolean
 stop_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterStopAtStepHook *self = MUSTER_STOP_AT_STEP_HOOK (hook);
-
   if (muster_run_context_global_step (context) + 1 < self->last_step)
     return TRUE;
   gint64 step = muster_run_context_step_now (context, error);
@@ -107,7 +105,6 @@ MusterHook *
 muster_stop_at_step_hook_new (gint64 num_steps, gint64 last_step, GError **error)
 {
   const char *wrong = NULL;
-
   if (num_steps <= 0 && last_step <= 0)
     wrong = "One of num_steps or last_step must be specified.";
   else if (num_steps > 0 && last_step > 0)
@@ -141,7 +138,6 @@ has_nan (const MusterTensor *tensor)
 {
   gint64 n = muster_tensor_n_elements (tensor);
   const void *data = muster_tensor_data (tensor);
-
   for (gint64 i = 0; i < n; i++)
     switch (muster_tensor_dtype (tensor)) {
     case MUSTER_FLOAT:
@@ -168,7 +164,6 @@ static gboolean
 nan_before_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   MusterNanHook *self = MUSTER_NAN_HOOK (hook);
-
   self->fetched = muster_run_context_fetch (context, self->loss);
   return TRUE;
 }
@@ -177,7 +172,6 @@ static gboolean
 nan_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterNanHook *self = MUSTER_NAN_HOOK (hook);
-
   if (!has_nan (muster_run_context_value (context, self->fetched)))
     return TRUE;
   if (self->fails)
@@ -278,7 +272,6 @@ wait_for_step (MusterGlobalStepWaiterHook *self, MusterRunContext *context, GErr
 {
   gint64 deadline_us = muster_run_context_deadline_us (context);
   gint64 told = -1;
-
   for (;;) {
     gint64 step = muster_read_global_step (muster_run_context_session (context), self->scaffold,
                                            deadline_us, self->stop, error);
@@ -302,7 +295,6 @@ static gboolean
 waiter_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterGlobalStepWaiterHook *self = MUSTER_GLOBAL_STEP_WAITER_HOOK (hook);
-
   if (self->has_waited)
     return TRUE;
   if (self->until_step > 0) {
@@ -320,7 +312,6 @@ static void
 waiter_finalize (GObject *object)
 {
   MusterGlobalStepWaiterHook *self = MUSTER_GLOBAL_STEP_WAITER_HOOK (object);
-
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_object (&self->clock);
   g_clear_object (&self->stop);
@@ -345,7 +336,6 @@ MusterHook *
 muster_global_step_waiter_hook_new (gint64 wait_until_step, MusterClock *clock)
 {
   MusterGlobalStepWaiterHook *self = g_object_new (MUSTER_TYPE_GLOBAL_STEP_WAITER_HOOK, NULL);
-
   self->until_step = wait_until_step;
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
   return MUSTER_HOOK (self);
@@ -380,7 +370,6 @@ static gboolean
 feed_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterFeedFuncHook *self = MUSTER_FEED_FUNC_HOOK (hook);
-
   if (!self->func (self->values, muster_run_context_deadline_us (context),
                    muster_run_context_cancellable (context), self->user_data, error))
     return FALSE;
@@ -395,7 +384,6 @@ static char **
 feed_claims (MusterHook *hook)
 {
   char **claims = g_strdupv (MUSTER_FEED_FUNC_HOOK (hook)->tensors);
-
   for (char **claim = claims; *claim; claim++) {
     g_autofree char *tensor = *claim;
     *claim = muster_hook_claim_of_feed (tensor);
@@ -407,7 +395,6 @@ static void
 feed_finalize (GObject *object)
 {
   MusterFeedFuncHook *self = MUSTER_FEED_FUNC_HOOK (object);
-
   if (self->destroy != NULL)
     self->destroy (self->user_data);
   g_strfreev (self->tensors);

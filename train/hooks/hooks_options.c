@@ -71,7 +71,6 @@ GError *
 muster_checkpoint_saver_hook_last_failure (MusterHook *self)
 {
   const GError *last = NULL;
-
   g_return_val_if_fail (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self), NULL);
   (void)muster_checkpoint_saver_hook_failures (self, &last);
   return last != NULL ? g_error_copy (last) : NULL;
@@ -130,7 +129,6 @@ static void
 feed_list_free (gpointer data)
 {
   FeedList *self = data;
-
   if (self->destroy != NULL)
     self->destroy (self->user_data);
   g_free (self);
@@ -143,7 +141,6 @@ feed_list (MusterTensor **feeds, gint64 deadline_us, GCancellable *cancellable, 
   FeedList *self = data;
   GError *failure = NULL;
   g_autoptr (GPtrArray) made = self->func (deadline_us, cancellable, self->user_data, &failure);
-
   if (failure != NULL) {
     g_propagate_error (error, failure);
     return FALSE;

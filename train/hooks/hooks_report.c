@@ -79,7 +79,6 @@ counter_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
   gint64 stale = muster_run_context_global_step (context);
   gint64 elapsed_us;
   gint64 elapsed_steps;
-
   watch_progress (self, stale);
   if (!muster_step_timer_is_due (&self->timer, stale + 1))
     return TRUE;
@@ -96,7 +95,6 @@ static void
 counter_finalize (GObject *object)
 {
   MusterStepCounterHook *self = MUSTER_STEP_COUNTER_HOOK (object);
-
   g_clear_object (&self->clock);
   g_clear_pointer (&self->writer, muster_event_writer_unref);
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
@@ -123,7 +121,6 @@ muster_step_counter_hook_new (gint64 every_steps, gint64 every_us, MusterEventWr
                               MusterClock *clock, GError **error)
 {
   g_autoptr (MusterStepCounterHook) self = g_object_new (MUSTER_TYPE_STEP_COUNTER_HOOK, NULL);
-
   if ((every_steps > 0) == (every_us > 0)) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "exactly one of every_n_steps and every_n_secs should be provided.");
@@ -179,7 +176,6 @@ static gboolean
 logging_before_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   MusterLoggingHook *self = MUSTER_LOGGING_HOOK (hook);
-
   self->is_due = self->has_timer && muster_step_timer_is_due (&self->timer, self->n_runs);
   for (guint i = 0; self->is_due && self->tensors[i] != NULL; i++)
     self->fetched[i] = muster_run_context_fetch (context, self->tensors[i]);
@@ -199,7 +195,6 @@ logging_after_run (MusterHook *hook, MusterRunContext *context, GError **error G
 {
   MusterLoggingHook *self = MUSTER_LOGGING_HOOK (hook);
   gint64 elapsed_us;
-
   if (self->is_due) {
     g_autoptr (GString) line = g_string_new (NULL);
     for (guint i = 0; self->tensors[i]; i++)
@@ -239,7 +234,6 @@ static void
 logging_finalize (GObject *object)
 {
   MusterLoggingHook *self = MUSTER_LOGGING_HOOK (object);
-
   g_strfreev (self->tensors);
   g_free (self->fetched);
   g_clear_object (&self->clock);
@@ -281,7 +275,6 @@ muster_logging_hook_new (const MusterLoggingOptions *options, GError **error)
 {
   g_autoptr (MusterLoggingHook) self = g_object_new (MUSTER_TYPE_LOGGING_HOOK, NULL);
   const char *mistake = logging_mistake (options);
-
   if (mistake != NULL) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", mistake);
     return NULL;
@@ -325,7 +318,6 @@ static gboolean
 summary_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
   MusterSummarySaverHook *self = MUSTER_SUMMARY_SAVER_HOOK (hook);
-
   if (!muster_hook_need_global_step (scaffold, "SummarySaverHook", error))
     return FALSE;
   self->scaffold = muster_scaffold_ref (scaffold);
@@ -338,7 +330,6 @@ static gboolean
 summary_before_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   MusterSummarySaverHook *self = MUSTER_SUMMARY_SAVER_HOOK (hook);
-
   self->is_due = self->op != NULL && self->writer != NULL &&
                  (self->next_step < 0 || muster_step_timer_is_due (&self->timer, self->next_step));
   if (self->is_due)
@@ -365,7 +356,6 @@ summary_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
   MusterSummarySaverHook *self = MUSTER_SUMMARY_SAVER_HOOK (hook);
   gint64 beside = muster_run_context_global_step (context);
   gint64 step = beside + self->behind;
-
   if (self->op == NULL || self->writer == NULL)
     return TRUE;
   if (self->next_step < 0 || self->is_due) {
@@ -397,7 +387,6 @@ static void
 summary_finalize (GObject *object)
 {
   MusterSummarySaverHook *self = MUSTER_SUMMARY_SAVER_HOOK (object);
-
   g_free (self->op);
   g_clear_object (&self->clock);
   g_clear_pointer (&self->writer, muster_event_writer_unref);
@@ -426,7 +415,6 @@ muster_summary_saver_hook_new (const char *summary_op, gint64 save_steps, gint64
                                MusterEventWriter *writer, MusterClock *clock, GError **error)
 {
   g_autoptr (MusterSummarySaverHook) self = g_object_new (MUSTER_TYPE_SUMMARY_SAVER_HOOK, NULL);
-
   self->op = g_strdup (summary_op);
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
   self->writer = writer != NULL ? muster_event_writer_ref (writer) : NULL;

@@ -10,7 +10,6 @@ void
 muster_saved_goodput_offer (MusterGoodputMeter *meter, MusterSaver *saver, const char *directory)
 {
   MusterGoodput before = MUSTER_GOODPUT_INIT;
-
   if (muster_saver_read_goodput (saver, directory, &before))
     muster_goodput_meter_offer (meter, &before);
 }
@@ -19,7 +18,6 @@ void
 muster_saved_goodput_note (MusterGoodputMeter *meter, MusterSaver *saver, MusterRunEnd end)
 {
   MusterGoodput goodput = MUSTER_GOODPUT_INIT;
-
   muster_goodput_meter_read (meter, &goodput);
   goodput.end = end;
   muster_saver_set_goodput (saver, &goodput);
@@ -31,7 +29,6 @@ muster_saved_goodput_write (MusterGoodputMeter *meter, MusterSaver *saver, const
 {
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   g_autoptr (GError) failure = NULL;
-
   muster_saved_goodput_note (meter, saver, end);
   if (!muster_saver_write_goodput (saver, directory,
                                    MIN (deadline_us, muster_deadline_after (now_us, WRITE_US)),

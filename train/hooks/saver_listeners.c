@@ -28,7 +28,6 @@ gboolean
 muster_saver_listeners_saved (const GArray *self, const MusterSaved *saved)
 {
   gboolean is_heard = FALSE;
-
   for (guint i = 0; i < self->len; i++) {
     if (at (self, i)->saved == NULL)
       continue;
@@ -60,7 +59,6 @@ muster_saver_listeners_after_save (const GArray *self, MusterSession *session,
                                    GCancellable *cancellable)
 {
   gboolean wants_stop = FALSE;
-
   for (guint i = 0; i < self->len; i++)
     if (at (self, i)->after_save != NULL &&
         !at (self, i)->after_save (session, saved->step, saved->prefix, deadline_us, cancellable,

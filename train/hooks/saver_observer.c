@@ -61,7 +61,6 @@ emit_after_save (MusterSession *session, gint64 step, const char *prefix,
                  gpointer self)
 {
   gboolean stops = FALSE;
-
   g_signal_emit (self, signals[AFTER_SAVE], 0, session, step, prefix, &stops);
   return !stops;
 }
@@ -77,7 +76,6 @@ static void
 muster_saver_observer_class_init (MusterSaverObserverClass *klass)
 {
   const GType type = G_TYPE_FROM_CLASS (klass);
-
   signals[BEFORE_SAVE] = g_signal_new ("before-save", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
                                        G_TYPE_NONE, 2, MUSTER_TYPE_SESSION, G_TYPE_INT64);
   signals[AFTER_SAVE] = g_signal_new ("after-save", type, G_SIGNAL_RUN_LAST, 0,

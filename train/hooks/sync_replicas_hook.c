@@ -39,7 +39,6 @@ fill_tokens (MusterSession *session, gint64 n, gint64 deadline_us, GCancellable 
   const MusterFeed feed = {MUSTER_SYNC_LEVEL, level};
   const MusterStep step = {
       .feeds = &feed, .n_feeds = 1, .targets = targets, .n_targets = 1, .deadline_us = deadline_us};
-
   return n == 0 || muster_session_run (session, &step, NULL, NULL, cancellable, error);
 }
 
@@ -100,7 +99,6 @@ discard_gradients (MusterSyncReplicasHook *self, MusterSession *session, gint64 
                    GCancellable *cancellable, GError **error)
 {
   MusterGraph *graph = muster_scaffold_graph (self->scaffold);
-
   for (guint i = 0; i < self->sync.takes->len; i++) {
     const MusterNode *take = muster_graph_node (graph, g_array_index (self->sync.takes, gsize, i));
     gboolean empty;
@@ -123,7 +121,6 @@ begin_as_chief (MusterSyncReplicasHook *self, MusterSession *session, gint64 dea
 {
   const gboolean is_anew = self->n_tasks > 0 && muster_session_manager_continued_step (session) < 0;
   const gint64 n = is_anew ? MAX (self->sync.n_tokens - self->n_tasks, 0) : self->sync.n_tokens;
-
   if (is_anew && self->n_tasks == 1 &&
       !discard_gradients (self, session, deadline_us, cancellable, error))
     return FALSE;
@@ -136,7 +133,6 @@ sync_after_create (MusterHook *hook, MusterSession *session, MusterCoordinator *
                    gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterSyncReplicasHook *self = MUSTER_SYNC_REPLICAS_HOOK (hook);
-
   self->local_step =
       muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
   if (self->local_step < 0)
@@ -153,7 +149,6 @@ static gboolean
 takes_token (MusterSyncReplicasHook *self, const char *name)
 {
   gpointer takes;
-
   if (!g_hash_table_lookup_extended (self->takes_token, name, NULL, &takes)) {
     takes = GINT_TO_POINTER (muster_sync_replicas_takes_token (
         &self->sync, muster_scaffold_graph (self->scaffold), name));
@@ -181,7 +176,6 @@ sync_before_run (MusterHook *hook, MusterRunContext *context, GError **error G_G
 {
   MusterSyncReplicasHook *self = MUSTER_SYNC_REPLICAS_HOOK (hook);
   g_autoptr (MusterTensor) step = muster_tensor_new_int64 (self->local_step);
-
   self->is_step = is_step (self, muster_run_context_step (context));
   if (!self->is_step)
     return TRUE;
@@ -196,7 +190,6 @@ sync_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterSyncReplicasHook *self = MUSTER_SYNC_REPLICAS_HOOK (hook);
   double token;
-
   if (!self->is_step)
     return TRUE;
   if (!muster_tensor_get_double (muster_run_context_value (context, self->token_at), &token, error))
@@ -211,7 +204,6 @@ sync_end (MusterHook *hook, MusterSession *session, gint64 deadline_us, GCancell
           GError **error)
 {
   MusterSyncReplicasHook *self = MUSTER_SYNC_REPLICAS_HOOK (hook);
-
   return !self->is_chief ||
          fill_tokens (session, self->sync.n_tokens, deadline_us, cancellable, error);
 }
@@ -220,7 +212,6 @@ static void
 sync_finalize (GObject *object)
 {
   MusterSyncReplicasHook *self = MUSTER_SYNC_REPLICAS_HOOK (object);
-
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_pointer (&self->runners, g_ptr_array_unref);
   g_clear_pointer (&self->takes_token, g_hash_table_unref);
@@ -249,7 +240,6 @@ MusterHook *
 muster_sync_replicas_hook_new (MusterScaffold *scaffold, gboolean is_chief, guint n_tasks)
 {
   g_autoptr (MusterSyncReplicasHook) self = g_object_new (MUSTER_TYPE_SYNC_REPLICAS_HOOK, NULL);
-
   if (!muster_graph_has_node (muster_scaffold_graph (scaffold), MUSTER_SYNC_TOKENS) ||
       !muster_sync_replicas_find (muster_scaffold_meta_graph (scaffold), &self->sync))
     return NULL;

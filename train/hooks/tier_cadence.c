@@ -25,7 +25,6 @@ MusterTierSet
 muster_tier_cadence_due (const MusterTierCadence *self, gint64 step)
 {
   MusterTierSet due = 0;
-
   if (self->n == 0)
     return 0;
   const MusterTierSet in_use = muster_saver_tiers_in_use (self->saver);

@@ -81,7 +81,6 @@ op_of (const MusterProtoField *label)
   MusterProtoField op = {0};
   const char *text = (const char *)label->data;
   const char *equals = label->size > 0 ? g_strstr_len (text, (gssize)label->size, " = ") : NULL;
-
   if (equals == NULL)
     return op;
   const guint8 *end = label->data + label->size;
@@ -97,7 +96,6 @@ put_node (Timeline *self, const MusterProtoField *node)
   MusterProtoReader reader = muster_proto_reader (node->data, node->size);
   MusterProtoField field, name = {0}, label = {0};
   guint64 numbers[MUSTER_NODE_THREAD + 1] = {0};
-
   while (muster_proto_read_field (&reader, &field)) {
     if (field.type == MUSTER_WIRE_VARINT && field.number <= MUSTER_NODE_THREAD)
       numbers[field.number] = field.value;
@@ -127,7 +125,6 @@ put_stats (Timeline *self, const MusterProtoField *device)
 {
   MusterProtoReader reader = muster_proto_reader (device->data, device->size);
   MusterProtoField field;
-
   self->n_devices++;
   while (muster_proto_read_field (&reader, &field)) {
     if (field.type != MUSTER_WIRE_BYTES)
@@ -145,7 +142,6 @@ read_stats (Timeline *self, const MusterProtoField *stats)
 {
   MusterProtoReader reader = muster_proto_reader (stats->data, stats->size);
   MusterProtoField field;
-
   while (muster_proto_read_field (&reader, &field))
     if (field.number == MUSTER_STATS_DEVICE && field.type == MUSTER_WIRE_BYTES &&
         !put_stats (self, &field))

@@ -40,7 +40,6 @@ static void
 worker_unref (gpointer data)
 {
   Worker *self = data;
-
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
   if (self->thread != NULL)
@@ -53,7 +52,6 @@ MusterCoordinator *
 muster_coordinator_new (MusterClock *clock, gboolean end_of_input_is_clean)
 {
   MusterCoordinator *self = g_object_new (MUSTER_TYPE_COORDINATOR, NULL);
-
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
   self->end_of_input_is_clean = end_of_input_is_clean;
   return self;
@@ -162,7 +160,6 @@ static gboolean
 run_once (Worker *self)
 {
   g_autoptr (GError) error = NULL;
-
   if (self->work (self->coordinator, self->user_data, &error))
     return TRUE;
   if (error != NULL)
@@ -175,7 +172,6 @@ run_loop (Worker *self)
 {
   MusterClock *clock = self->coordinator->clock;
   gint64 due_us = muster_clock_now_us (clock);
-
   while (!muster_coordinator_should_stop (self->coordinator) && run_once (self)) {
     due_us = muster_deadline_after (due_us, self->interval_us);
     if (self->interval_us > 0)
@@ -190,7 +186,6 @@ run_worker (gpointer data)
   Worker *self = data;
   MusterCoordinator *coordinator = self->coordinator;
   g_autoptr (GCancellable) quiet = NULL;
-
   if (self->interval_us < 0)
     (void)run_once (self);
   else
@@ -216,7 +211,6 @@ start (MusterCoordinator *self, const char *name, gint64 interval_us, MusterCoor
        gpointer user_data, GDestroyNotify destroy)
 {
   Worker *worker = g_new0 (Worker, 1);
-
   g_atomic_ref_count_init (&worker->refs);
   g_atomic_ref_count_inc (&worker->refs); /* the thread's reference */
   worker->coordinator = g_object_ref (self);
@@ -297,7 +291,6 @@ static char *
 collect (MusterCoordinator *self, GPtrArray *workers)
 {
   g_autoptr (GString) live = g_string_new (NULL);
-
   for (guint i = 0; i < workers->len; i++) {
     Worker *worker = workers->pdata[i];
     g_mutex_lock (&self->lock);
@@ -357,7 +350,6 @@ static void
 muster_coordinator_finalize (GObject *object)
 {
   MusterCoordinator *self = MUSTER_COORDINATOR (object);
-
   g_ptr_array_unref (self->workers);
   g_ptr_array_unref (self->stopped);
   g_clear_error (&self->error);

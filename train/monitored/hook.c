@@ -36,7 +36,6 @@ void
 muster_hook_measure (MusterHook *self, MusterGoodputMeter *meter)
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
-
   if (klass->measure != NULL)
     klass->measure (self, meter);
 }
@@ -65,7 +64,6 @@ gboolean
 muster_hook_before_run (MusterHook *self, MusterRunContext *context, GError **error)
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
-
   muster_run_context_set_hook (context, G_OBJECT (self));
   return klass->before_run == NULL ||
          tell (self, "before a run", klass->before_run (self, context, error), error);
@@ -93,7 +91,6 @@ void
 muster_hook_on_error (MusterHook *self, const GError *error)
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
-
   if (klass->on_error != NULL)
     klass->on_error (self, error);
 }
@@ -102,7 +99,6 @@ void
 muster_hook_session_lost (MusterHook *self)
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
-
   if (klass->session_lost != NULL)
     klass->session_lost (self);
 }
@@ -146,7 +142,6 @@ gboolean
 muster_hooks_check (GPtrArray *hooks, GError **error)
 {
   g_autoptr (GHashTable) claimed = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-
   for (guint i = 0; i < hooks->len; i++) {
     MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (hooks->pdata[i]);
     g_auto (GStrv) claims = klass->claims != NULL ? klass->claims (hooks->pdata[i]) : NULL;
@@ -176,7 +171,6 @@ static gboolean
 step_hook_before_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   MusterStepHook *self = MUSTER_STEP_HOOK (hook);
-
   if (self->tensor != NULL)
     self->fetched = muster_run_context_fetch (context, self->tensor);
   return TRUE;
@@ -204,7 +198,6 @@ static void
 step_hook_finalize (GObject *object)
 {
   MusterStepHook *self = MUSTER_STEP_HOOK (object);
-
   if (self->destroy != NULL)
     self->destroy (self->user_data);
   g_free (self->tensor);

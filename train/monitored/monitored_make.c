@@ -24,7 +24,6 @@ making_timeout_us (const MusterMonitoredSession *self)
 {
   gint64 asked_us = self->is_worker ? self->max_wait_us : self->prepare.timeout_us;
   gint64 left_us = muster_deadline_remaining (self->deadline_us, muster_clock_now_us (self->clock));
-
   if (asked_us == 0)
     asked_us = MUSTER_WAIT_FOREVER;
   return MIN (asked_us, MAX (left_us, 1));
@@ -35,7 +34,6 @@ prepare_or_wait (MusterMonitoredSession *self, gint64 timeout_us, MusterSessionR
                  GError **error)
 {
   MusterPrepareOptions prepare = self->prepare;
-
   prepare.timeout_us = timeout_us;
   if (!self->is_worker)
     return muster_session_manager_prepare_session (self->manager, self->master, &prepare, report,
@@ -68,7 +66,6 @@ muster_monitored_join (MusterMonitoredSession *self, gint64 deadline_us, GError 
 {
   gboolean is_cancelled = g_cancellable_is_cancelled (muster_monitored_cancellable (self));
   gint64 grace_us = is_cancelled ? MIN (self->stop_grace_us, HASTY_GRACE_US) : self->stop_grace_us;
-
   g_cancellable_disconnect (self->cancellable, self->cancel_id);
   self->cancel_id = 0;
   (void)muster_coordinator_request_stop (self->coordinator, NULL, NULL);
@@ -94,7 +91,6 @@ static void
 outbid_lease (MusterMonitoredSession *self)
 {
   MusterLease *lease = self->session != NULL ? muster_session_manager_lease (self->session) : NULL;
-
   if (lease != NULL)
     self->prepare.epoch = MAX (self->prepare.epoch, muster_lease_epoch (lease) + 1);
 }
@@ -164,7 +160,6 @@ tell_made (MusterMonitoredSession *self, MusterSessionReport *report, const GErr
   const MusterSessionListener *all[] = {
       self->observer != NULL ? muster_session_observer_listener (self->observer) : NULL,
       &self->listener};
-
   for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
     if (all[i] != NULL && all[i]->made != NULL)
       all[i]->made (report, failure, all[i]->user_data);
@@ -176,7 +171,6 @@ tell_lost (MusterMonitoredSession *self, const GError *failure, gint64 pause_us)
   const MusterSessionListener *all[] = {
       self->observer != NULL ? muster_session_observer_listener (self->observer) : NULL,
       &self->listener};
-
   for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
     if (all[i] != NULL && all[i]->lost != NULL)
       all[i]->lost (failure, self->n_recoveries, pause_us, all[i]->user_data);
@@ -227,7 +221,6 @@ pause_until (MusterMonitoredSession *self, gint64 now_us, gint64 wake_us, const 
 {
   MusterPause pause = {.down_since_us = now_us, .wake_us = MIN (wake_us, self->deadline_us)};
   gboolean is_down = muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE);
-
   if (!(is_down ? muster_pause (&pause, self->master, self->clock,
                                 muster_monitored_cancellable (self), error)
                 : muster_clock_wait_until (self->clock, pause.wake_us,
@@ -246,7 +239,6 @@ muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 uptime_us = self->session_since_us > 0 ? now_us - self->session_since_us : 0;
   gint64 pause_us;
-
   if (!muster_retries_next (&self->retries, muster_failure_of (failure), uptime_us,
                             muster_clock_random (self->clock), &pause_us)) {
     g_propagate_prefixed_error (
@@ -272,7 +264,6 @@ gboolean
 muster_monitored_ensure (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
 {
   g_auto (MusterSessionReport) own = {0};
-
   if (report == NULL)
     report = &own;
   while (self->session == NULL) {

@@ -41,7 +41,6 @@ take_scaffold (MusterMonitoredSession *self, const MusterMonitoredSessionOptions
                GError **error)
 {
   const MusterSaverOptions saving = {.clock = options->clock};
-
   if (!wants_saver (options)) {
     self->scaffold = muster_scaffold_ref (options->scaffold);
     return TRUE;
@@ -66,7 +65,6 @@ static void
 take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
 {
   MusterPrepareOptions *own = &self->prepare;
-
   if (options != NULL)
     *own = *options;
   if (own->saver == NULL)
@@ -96,7 +94,6 @@ take_manager (MusterMonitoredSession *self, const MusterMonitoredSessionOptions 
                                           muster_scaffold_ready_for_local_init_op (scaffold),
                                       .clock = options->clock,
                                       .meta_graph = muster_scaffold_meta_graph (scaffold)};
-
   if (options->manager != NULL)
     return g_object_ref (options->manager);
   return muster_session_manager_new (muster_scaffold_graph (scaffold), &with, error);
@@ -179,7 +176,6 @@ static GError *
 cause_of (MusterMonitoredSession *self, GError *failure)
 {
   GError *reported = muster_coordinator_error (self->coordinator);
-
   if (!muster_monitored_is_recoverable (self, failure) && reported != NULL &&
       muster_monitored_is_recoverable (self, reported)) {
     g_error_free (failure);
@@ -204,7 +200,6 @@ unless_replaced (MusterMonitoredSession *self, GError *failure)
 {
   MusterLease *lease = lease_of (self);
   GError *replaced = NULL;
-
   if (lease == NULL || !muster_error_is (failure, MUSTER_ERROR_ABORTED))
     return failure;
   gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), ASK_LEASE_US);
@@ -226,7 +221,6 @@ unless_reset (MusterMonitoredSession *self, GError *failure)
   static const MusterStep nothing;
   MusterStep look = nothing;
   g_autoptr (GError) gone = NULL;
-
   if (muster_monitored_is_recoverable (self, failure) || self->session == NULL ||
       muster_session_is_here (self->session) || failure->domain != MUSTER_ERROR ||
       muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE))
@@ -246,7 +240,6 @@ static void
 note_progress (MusterMonitoredSession *self)
 {
   gint64 step = muster_run_context_global_step (self->context);
-
   muster_goodput_meter_note_step (self->meter, step);
   if (muster_scaffold_global_step (self->scaffold) != NULL && step <= self->global_step)
     return;
@@ -287,7 +280,6 @@ explain_wait (MusterMonitoredSession *self, const MusterStep *step, GError *late
 {
   MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (self->scaffold);
   g_auto (MusterSyncReplicas) sync = {0};
-
   if (!muster_sync_replicas_find (meta_graph, &sync) ||
       !takes_token (&sync, muster_meta_graph_graph (meta_graph), step))
     return;
@@ -302,7 +294,6 @@ judge_failure (MusterMonitoredSession *self, const MusterStep *step, gboolean is
                GError **failure)
 {
   GError *late = *failure;
-
   if (!muster_error_is (late, MUSTER_ERROR_DEADLINE_EXCEEDED))
     return;
   explain_wait (self, step, late);
@@ -321,7 +312,6 @@ run_context (MusterMonitoredSession *self, const MusterStep *step, GError **erro
 {
   MusterStep limited;
   const gboolean is_limited = limit_step (self, step, &limited);
-
   if (muster_run_context_run (self->context, limited.deadline_us, error))
     return TRUE;
   judge_failure (self, step, is_limited, error);
@@ -387,7 +377,6 @@ begin_call (MusterMonitoredSession *self)
 {
   GCancellable *current = g_cancellable_get_current ();
   Call call = {.self = self, .before = self->calling};
-
   if (current != NULL) {
     call.either = muster_cancel_link (self->cancellable, current);
     self->calling = call.either.cancellable;
@@ -472,7 +461,6 @@ attempt_plain (MusterMonitoredSession *self, gpointer data, GError **error)
   const Run *run = data;
   MusterStep limited;
   const gboolean is_limited = limit_step (self, run->step, &limited);
-
   if (muster_session_run (self->session, &limited, run->fetched, run->metadata,
                           muster_monitored_cancellable (self), error))
     return TRUE;
@@ -500,7 +488,6 @@ static gboolean
 attempt_function (MusterMonitoredSession *self, gpointer data, GError **error)
 {
   const Function *what = data;
-
   self->in_step_function = TRUE;
   gboolean is_done = what->function (self, self->session, what->deadline_us,
                                      muster_monitored_cancellable (self), what->user_data, error);
@@ -618,7 +605,6 @@ static GError *
 blame_thread (MusterMonitoredSession *self, GError *first)
 {
   GError *reported = self->session != NULL ? muster_coordinator_error (self->coordinator) : NULL;
-
   if (reported == NULL || muster_monitored_is_recoverable (self, reported)) {
     if (reported != NULL)
       muster_log (G_LOG_LEVEL_INFO, "further-error", "MESSAGE", "further error: %s",
@@ -636,7 +622,6 @@ static void
 announce_failure (MusterMonitoredSession *self, const GError *failure)
 {
   MusterLease *lease = lease_of (self);
-
   if (lease != NULL)
     muster_announce_failure (lease, failure, self->clock);
 }
@@ -735,7 +720,6 @@ static void
 muster_monitored_session_dispose (GObject *object)
 {
   MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
-
   self->deadline_us =
       MUSTER_WAIT_FOREVER; /* the last run's deadline no longer applies; the grace does */
   if (self->session != NULL)
@@ -747,7 +731,6 @@ static void
 muster_monitored_session_finalize (GObject *object)
 {
   MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
-
   muster_prepare_options_clear (&self->prepare);
   g_clear_pointer (&self->context, muster_run_context_unref);
   g_clear_object (&self->observer);

@@ -35,7 +35,6 @@ static Filler *
 filler_new (Shared *shared, const char *op)
 {
   Filler *self = g_new0 (Filler, 1);
-
   g_atomic_ref_count_inc (&shared->refs);
   self->shared = shared;
   self->op = op;
@@ -56,7 +55,6 @@ run_last (Shared *self, const char *op)
 {
   g_autoptr (GError) failure = NULL;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
-
   if (op != NULL && *op &&
       !muster_session_run_op (self->session, op, now_us + END_US, NULL, &failure))
     muster_log (G_LOG_LEVEL_INFO, "queue", "MESSAGE", "Queue '%s': %s",
@@ -77,7 +75,6 @@ fill (MusterCoordinator *coordinator, gpointer user_data, GError **error)
   Shared *shared = self->shared;
   g_autoptr (GCancellable) stop = g_object_ref (muster_coordinator_cancellable (coordinator));
   g_autoptr (GError) failure = NULL;
-
   while (!g_cancellable_is_cancelled (stop) &&
          muster_session_run_op (shared->session, self->op, MUSTER_WAIT_FOREVER, stop, &failure))
     ;
@@ -98,7 +95,6 @@ static gboolean
 cancel_at_stop (MusterCoordinator *coordinator, gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   g_autoptr (Shared) self = user_data;
-
   (void)muster_coordinator_wait_for_stop (coordinator, MUSTER_WAIT_FOREVER, NULL);
   run_last (self, self->runner->cancel);
   return TRUE;

@@ -38,7 +38,6 @@ MusterRunContext *
 muster_run_context_new (const char *global_step, MusterClock *clock)
 {
   MusterRunContext *self = g_new0 (MusterRunContext, 1);
-
   g_atomic_ref_count_init (&self->refs);
   self->global_step = g_strdup (global_step);
   self->clock = g_object_ref (clock);
@@ -204,7 +203,6 @@ is_same_tensor (const char *a, const char *b)
 {
   gsize n = strlen (a);
   gsize m = strlen (b);
-
   if (n == m)
     return strcmp (a, b) == 0;
   const char *longer = n > m ? a : b;
@@ -216,7 +214,6 @@ static gboolean
 check_feeds (MusterRunContext *self, GError **error)
 {
   guint n_own = self->feeds->len - self->feeders->len;
-
   for (guint i = n_own; i < self->feeds->len; i++)
     for (guint j = 0; j < i; j++) {
       const char *name = g_array_index (self->feeds, MusterFeed, i).name;
@@ -242,7 +239,6 @@ merge_options (MusterRunContext *self)
 {
   guint64 largest[N_MERGED + 1] = {0};
   GByteArray *merged = g_byte_array_new ();
-
   if (self->step->options != NULL)
     g_byte_array_append (merged, g_bytes_get_data (self->step->options, NULL),
                          (guint)g_bytes_get_size (self->step->options));
@@ -262,7 +258,6 @@ muster_run_context_run (MusterRunContext *self, gint64 deadline_us, GError **err
 {
   g_autoptr (GBytes) merged = NULL;
   MusterStep step = *self->step;
-
   if (self->feeders->len > 0 && !check_feeds (self, error))
     return FALSE;
   step.fetches = (const char *const *)self->fetches->pdata;

@@ -38,7 +38,6 @@ static MusterFeed *
 copy_feeds (const MusterFeed *feeds, gsize n)
 {
   MusterFeed *own = g_new0 (MusterFeed, n);
-
   for (gsize i = 0; i < n; i++)
     own[i] = (MusterFeed){g_strdup (feeds[i].name), muster_tensor_ref (feeds[i].tensor)};
   return own;
@@ -53,7 +52,6 @@ take_given (MusterScaffold *self, const MusterScaffoldOptions *options)
   const MusterScaffoldOptions *base = o->copy_from != NULL ? &o->copy_from->given : &none;
   gboolean own_feeds = o->n_init_feeds > 0;
   gboolean own_func = o->init_func != NULL;
-
   self->given = (MusterScaffoldOptions){
       .init_op = g_strdup (o->init_op != NULL ? o->init_op : base->init_op),
       .local_init_op = g_strdup (o->local_init_op != NULL ? o->local_init_op : base->local_init_op),
@@ -80,7 +78,6 @@ clear_given (MusterScaffoldOptions *given)
   const char *strings[] = {
       given->init_op,    given->local_init_op, given->ready_op,   given->ready_for_local_init_op,
       given->summary_op, given->train_op,      given->global_step};
-
   for (gsize i = 0; i < G_N_ELEMENTS (strings); i++)
     g_free ((char *)strings[i]);
   for (gsize i = 0; i < given->n_init_feeds; i++) {
@@ -111,7 +108,6 @@ static gboolean
 choose (MusterScaffold *self, const char *given, const char *key, char **piece, GError **error)
 {
   const char *const *items = muster_meta_graph_collection (self->meta_graph, key);
-
   if (given != NULL && *given && !need_node (self, given, key, error))
     return FALSE;
   if (given != NULL || items == NULL || items[0] == NULL || !*items[0]) {
@@ -135,7 +131,6 @@ choose_all (MusterScaffold *self, GError **error)
   const MusterScaffoldOptions *given = &self->given;
   const char *train = given->train_op != NULL ? given->train_op
                                               : muster_meta_graph_op (self->meta_graph, "train_op");
-
   self->train_op = g_strdup (train);
   return choose (self, given->init_op, "init_op", &self->init_op, error) &&
          choose (self, given->local_init_op, "local_init_op", &self->local_init_op, error) &&
@@ -152,7 +147,6 @@ static gboolean
 add_nodes (MusterScaffold *self, MusterGraphBuilder *builder, GError **error)
 {
   g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, error);
-
   if (extra == NULL)
     return FALSE;
   MusterGraph *both = muster_graph_extended (self->graph, extra);
@@ -186,7 +180,6 @@ build_init (MusterScaffold *self, gboolean local, const char *name, char **op, G
 {
   g_autoptr (GPtrArray) ops = initializers (self, local);
   g_autoptr (MusterGraphBuilder) builder = NULL;
-
   if (*op != NULL || ops->len == 0)
     return TRUE;
   *op = g_strdup (name);
@@ -222,7 +215,6 @@ build_summary (MusterScaffold *self, GError **error)
   const char *const *summaries = muster_meta_graph_collection (self->meta_graph, "summaries");
   gsize n = summaries != NULL ? g_strv_length ((char **)summaries) : 0;
   g_autoptr (MusterGraphBuilder) builder = NULL;
-
   if (self->summary_op != NULL || self->given.summary_op != NULL || n == 0)
     return TRUE;
   self->summary_op = g_strdup ("muster/summaries:0");
@@ -259,7 +251,6 @@ find_global_step (MusterScaffold *self)
   const char *wanted = self->given.global_step;
   gsize n = 0;
   const MusterVariableInfo *variables = muster_meta_graph_variables (self->meta_graph, &n);
-
   if (wanted == NULL)
     wanted = item != NULL ? item : "global_step";
   gsize length = strcspn (wanted, ":");
@@ -312,7 +303,6 @@ scaffold_of (MusterScaffold *self, MusterMetaGraph *meta_graph, char **notes, co
   const MusterScaffoldOptions with = {.copy_from = self, .train_op = train_op};
   g_auto (GStrv) added = notes;
   g_autoptr (GStrvBuilder) all = g_strv_builder_new ();
-
   if (meta_graph == self->meta_graph && g_strcmp0 (train_op, self->given.train_op) == 0)
     return muster_scaffold_ref (self);
   MusterScaffold *other = muster_scaffold_new_with (meta_graph, &with, error);
@@ -420,7 +410,6 @@ const char *const *
 muster_scaffold_completed (MusterScaffold *self)
 {
   static const char *const none[] = {NULL};
-
   g_return_val_if_fail (self != NULL, NULL);
   return self->completed != NULL ? (const char *const *)self->completed : none;
 }

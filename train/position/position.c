@@ -73,7 +73,6 @@ static gboolean
 check_origin (const MusterTensor *tensor, GError **error)
 {
   const gint64 n = muster_tensor_n_elements (tensor);
-
   return (n >= 1 && n <= MUSTER_POSITION_MOST_TASKS && are_numbers (tensor, (guint)n, 0)) ||
          muster_fail (error, MUSTER_ERROR_DATA_LOSS,
                       "Reading the tasks' positions: '%s' doesn't hold the counts of a job",
@@ -108,7 +107,6 @@ muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState
                            .n_fetches = is_dealt ? G_N_ELEMENTS (dealt) : G_N_ELEMENTS (fixed),
                            .deadline_us = deadline_us};
   MusterTensor *fetched[G_N_ELEMENTS (dealt)] = {NULL};
-
   if (!muster_session_run (session, &step, fetched, NULL, cancellable, error)) {
     g_prefix_error (error, "Reading the tasks' positions: ");
     return FALSE;
@@ -180,7 +178,6 @@ muster_position_pause (MusterPositionPause *self, gint64 until_us, GCancellable 
                        GError **error)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
-
   self->pause_us = CLAMP (self->pause_us * 3 / 2, FIRST_PAUSE_US, LAST_PAUSE_US);
   return muster_clock_wait_until (
       self->clock, MIN (now_us + self->pause_us, MAX (until_us, now_us)), cancellable, error);
@@ -200,7 +197,6 @@ muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *qu
   MusterPositionPause pause = {.clock = quiesce->clock};
   g_auto (MusterPositionState) state = {.is_dealt = quiesce->is_dealt};
   gboolean is_told = FALSE;
-
   for (;;) {
     gint64 deadline_us = MIN (muster_position_in_us (QUIESCE_US), quiesce->deadline_us);
     g_autoptr (GError) failure = NULL;
@@ -246,7 +242,6 @@ muster_position_await_whole (MusterSession *session, const MusterPositionAwait *
   g_auto (MusterPositionState) first = {.is_dealt = await->is_dealt},
                                now = {.is_dealt = await->is_dealt};
   MusterPositionPause pause = {.clock = await->clock};
-
   if (!muster_position_read (session, await->n_tasks, &first, await->deadline_us, cancellable,
                              error))
     return FALSE;
@@ -305,7 +300,6 @@ static gboolean
 check_dealt (MusterBundleReader *reader, gint64 n_slots, const char *prefix, GError **error)
 {
   const MusterBundleEntry *taken = muster_bundle_reader_find (reader, MUSTER_POSITION_TAKEN);
-
   if (taken == NULL)
     return muster_bundle_reader_find (reader, MUSTER_POSITION_BEGUN) == NULL ||
            check_fixed (reader, prefix, error);
@@ -359,7 +353,6 @@ static void
 guard_free (gpointer data)
 {
   Guard *self = data;
-
   muster_position_state_clear (&self->state);
   g_object_unref (self->clock);
   g_free (self->global_step);
@@ -409,7 +402,6 @@ guard_quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancell
   g_auto (MusterPositionState) before = {0};
   gint64 torn_us = 0;
   gint64 limit_us = muster_deadline_after (muster_clock_now_us (self->clock), 3 * self->quiesce_us);
-
   if (!set_hold_for_tasks (self, session, deadline_us, cancellable, error))
     return FALSE;
   for (;;) {
@@ -445,7 +437,6 @@ guard_check (MusterSession *session, gboolean *is_consistent, gint64 deadline_us
 {
   Guard *self = data;
   g_auto (MusterPositionState) now = {.is_dealt = self->state.is_dealt};
-
   *is_consistent = TRUE;
   if (!self->holds)
     return TRUE;
@@ -480,7 +471,6 @@ guard_release (MusterSession *session, gpointer data)
 {
   const Guard *self = data;
   g_autoptr (GError) failure = NULL;
-
   if (self->holds && !muster_position_set_hold (session, MUSTER_POSITION_GO,
                                                 muster_position_in_us (RELEASE_US), NULL, &failure))
     muster_log (G_LOG_LEVEL_INFO, "position", "MESSAGE", "Resuming the tasks after a save: %s",

@@ -7,7 +7,6 @@ static gint64
 count_undone (const gint64 *done, gint64 n_tasks, gint64 n_rows)
 {
   gint64 n = 0;
-
   for (gint64 i = 0; i < n_tasks; i++)
     n += MAX (n_rows - done[i], 0);
   return n;
@@ -18,7 +17,6 @@ static gint64
 find_undone (const gint64 *done, gint64 n_tasks, gint64 top, gint64 deal)
 {
   gint64 row = 0;
-
   for (gint64 end = top; row < end;) { /* the first row up to whose end there are more than deal */
     const gint64 middle = row + (end - row) / 2;
     if (count_undone (done, n_tasks, middle + 1) > deal)
@@ -38,7 +36,6 @@ muster_position_dealt (gint64 deal, const MusterTensor *origin)
   const gint64 *done = muster_tensor_data (origin);
   const gint64 n_tasks = muster_tensor_n_elements (origin);
   gint64 top = 0;
-
   if (deal < 0)
     return -1;
   for (gint64 i = 0; i < n_tasks; i++)

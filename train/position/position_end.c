@@ -41,7 +41,6 @@ static guint
 find_missing (const MusterPositionHook *self, const End *end)
 {
   guint task = 0;
-
   while (task < self->n_tasks && !is_missing (self, end, task))
     task++;
   return task;
@@ -103,7 +102,6 @@ static gint64
 sum (const gint64 *numbers, guint n)
 {
   gint64 total = 0;
-
   for (guint i = 0; i < n; i++)
     total += numbers[i];
   return total;
@@ -134,7 +132,6 @@ static gboolean
 read_end (MusterPositionHook *self, MusterRunContext *context, End *end, GError **error)
 {
   const MusterTensor *done = muster_run_context_value (context, self->done_at);
-
   end->over = muster_step_of (muster_run_context_value (context, self->over_at));
   if (!muster_position_check_counts (done, self->n_tasks, error))
     return FALSE;
@@ -158,7 +155,6 @@ muster_position_check_end (MusterPositionHook *self, MusterRunContext *context, 
 {
   const gint64 now_us = muster_clock_now_us (self->clock);
   End end = {0};
-
   if (!read_end (self, context, &end, error))
     return FALSE;
   const guint missing = find_missing (self, &end);
@@ -188,7 +184,6 @@ muster_position_tell_end (MusterPositionHook *self, MusterSession *session, gint
                           GCancellable *cancellable)
 {
   g_autoptr (GError) failure = NULL;
-
   if (self->options.is_worker || self->n_tasks == 1 || !self->has_ended ||
       muster_position_set_over (session, self->options.n_batches,
                                 MIN (muster_position_in_us (END_US), deadline_us), cancellable,

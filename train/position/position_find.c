@@ -34,7 +34,6 @@ graph_to_read (MusterMetaGraph *meta_graph, GError **error)
 {
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
   const char *device = muster_position_device (meta_graph);
-
   for (gsize i = 0; i < G_N_ELEMENTS (places); i++) {
     const char *variable = places[i].variable;
     muster_graph_builder_node (builder, "VarHandleOp", variable);
@@ -116,7 +115,6 @@ extend (MusterMetaGraph *meta_graph, const Found *found, GError **error)
   const guint n_tasks = found->n_tasks;
   GError *failure = NULL;
   MusterMetaGraph *extended = add (meta_graph, found, &failure);
-
   if (failure != NULL)
     g_propagate_prefixed_error (error, failure,
                                 "the master has the positions of %u task%s, which a save with this "

@@ -39,7 +39,6 @@ find_loops (MusterGraph *graph)
   gsize n = muster_graph_n_nodes (graph);
   guint8 *in_loop = g_malloc0 (n);
   gboolean changed = FALSE;
-
   for (gsize i = 0; i < n; i++)
     changed |= in_loop[i] = is_one_of (muster_graph_node (graph, i)->kind->op, ins);
   while (changed) {
@@ -90,7 +89,6 @@ muster_position_device (MusterMetaGraph *meta_graph)
   gsize length = strcspn (wanted, ":");
   gsize n;
   const MusterVariableInfo *variables = muster_meta_graph_variables (meta_graph, &n);
-
   for (gsize i = 0; i < n; i++)
     if (strncmp (variables[i].name, wanted, length) == 0 && variables[i].name[length] == '\0')
       return variables[i].device;
@@ -173,7 +171,6 @@ static gboolean
 check_wanted (MusterMetaGraph *meta_graph, guint n_tasks, gboolean is_dealt, GError **error)
 {
   const guint has = muster_position_n_tasks (meta_graph);
-
   if (n_tasks < 1 || n_tasks > MUSTER_POSITION_MOST_TASKS)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "Adding positions to the graph: a job has 1 to 65536 tasks, not %u",
@@ -194,7 +191,6 @@ find_train_op (MusterMetaGraph *meta_graph, char **train_op, gsize *at, GError *
 {
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   const char *name = muster_meta_graph_op (meta_graph, "train_op");
-
   if (!muster_graph_parse (graph, error))
     return FALSE;
   if (name == NULL || !*name)
@@ -255,7 +251,6 @@ n_counts (MusterGraph *graph, const char *name)
 {
   const MusterNode *counts = muster_graph_find_node (graph, name);
   gint64 n;
-
   if (counts == NULL || strcmp (counts->kind->op, "VarHandleOp") != 0 ||
       !muster_graph_has_node (graph, "muster/step/held") ||
       muster_node_shape (counts, "shape", &n, 1) != 1 || n < 1 || n > MUSTER_POSITION_MOST_TASKS)

@@ -20,7 +20,6 @@ static gboolean
 position_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
-
   self->n_tasks = muster_position_n_tasks (muster_scaffold_meta_graph (scaffold));
   self->is_dealt = muster_position_is_dealt (muster_scaffold_meta_graph (scaffold));
   self->claimed = self->n_tasks;
@@ -47,7 +46,6 @@ wait_while_held (MusterPositionHook *self, MusterSession *session, gint64 deadli
                  GError **error)
 {
   GError *failure = NULL;
-
   if (muster_position_settle (self, session, deadline_us, &failure))
     return TRUE;
   if (!g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED)) {
@@ -84,7 +82,6 @@ position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinat
                        gint64 deadline_us, GCancellable *cancellable G_GNUC_UNUSED, GError **error)
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
-
   g_set_object (&self->stopped, muster_coordinator_cancellable (coordinator));
   self->is_held = FALSE;
   self->refused_us = 0;
@@ -98,7 +95,6 @@ static gboolean
 is_train_step (const MusterPositionHook *self, const MusterStep *step)
 {
   gsize length = strlen (self->train_op);
-
   for (gsize i = 0; i < step->n_targets; i++)
     if (strcmp (step->targets[i], self->train_op) == 0)
       return TRUE;
@@ -113,7 +109,6 @@ static void
 feed_number (MusterRunContext *context, const char *name, gint64 number)
 {
   g_autoptr (MusterTensor) value = muster_tensor_new_int64 (number);
-
   muster_run_context_feed (context, name, value);
 }
 
@@ -132,7 +127,6 @@ static void
 feed_batch (MusterPositionHook *self, const MusterPositionPlace *place, MusterRunContext *context)
 {
   MusterBatches *batches = self->options.batches;
-
   if (batches == NULL)
     return;
   muster_batches_seek (batches, batch_of (self, place));
@@ -153,7 +147,6 @@ static gboolean
 begin_step (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
   MusterSession *session = muster_run_context_session (context);
-
   if (self->is_held &&
       !wait_while_held (self, session, muster_run_context_deadline_us (context), error))
     return FALSE;
@@ -176,7 +169,6 @@ static gboolean
 position_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
-
   self->run = OTHER;
   if (is_train_step (self, muster_run_context_step (context))) {
     self->run = STEPPING;
@@ -216,7 +208,6 @@ static gboolean
 position_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
-
   if (self->run == ENDING)
     return muster_position_check_end (self, context, error);
   if (self->run == OTHER)
@@ -231,7 +222,6 @@ position_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
               GCancellable *cancellable, GError **error G_GNUC_UNUSED)
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
-
   muster_position_give_back (self);
   muster_position_tell_end (self, session, deadline_us, cancellable);
   return TRUE;
@@ -290,7 +280,6 @@ gboolean
 muster_position_may_pause (MusterHook *hook)
 {
   const MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
-
   return self->claimed == self->n_tasks && !muster_position_is_over (self);
 }
 
@@ -299,7 +288,6 @@ muster_position_run_idle (MusterHook *hook, MusterMonitoredSession *session, GEr
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
   const MusterStep nothing = {.deadline_us = MUSTER_WAIT_FOREVER};
-
   self->is_idle = TRUE;
   const gboolean ran = muster_monitored_session_run (session, &nothing, NULL, NULL, error);
   self->is_idle = FALSE;
@@ -312,7 +300,6 @@ static void
 position_finalize (GObject *object)
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (object);
-
   muster_position_give_back (self);
   g_clear_object (&self->options.slots);
   g_clear_object (&self->options.master);
@@ -348,7 +335,6 @@ static char **
 copy_feeds (const MusterPositionOptions *options)
 {
   char **feeds = g_new0 (char *, options->n_feeds + 1);
-
   for (gsize i = 0; i < options->n_feeds; i++)
     feeds[i] = g_strdup (options->feeds[i]);
   return feeds;

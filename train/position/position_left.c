@@ -50,7 +50,6 @@ static gboolean
 claim (MusterPositionHook *self, guint slot)
 {
   g_autoptr (GError) failure = NULL;
-
   if (!slots_of (self)->claim (self->options.slots, slot,
                                muster_position_in_us (MUSTER_POSITION_ANSWER_US), self->stopped,
                                &failure)) {
@@ -89,7 +88,6 @@ use_claimed (MusterPositionHook *self, const MusterPositionState *state, MusterS
              GError **error)
 {
   const guint slot = self->claimed;
-
   if (muster_position_begun (state, slot) != muster_position_done (state, slot))
     return muster_clock_now_us (self->clock) <
                muster_deadline_after (self->claimed_us, self->options.settle_us) ||
@@ -117,7 +115,6 @@ static gboolean
 look (MusterPositionHook *self, MusterSession *session, GError **error)
 {
   g_auto (MusterPositionState) state = {.is_dealt = TRUE};
-
   const guint64 version = slots_of (self)->version (self->options.slots);
   self->is_looking |= version != self->version || muster_position_is_over (self);
   self->version = version;
@@ -142,7 +139,6 @@ gboolean
 muster_position_look (MusterPositionHook *self, MusterSession *session, GError **error)
 {
   GError *failure = NULL;
-
   if (self->options.slots == NULL || self->is_lent || look (self, session, &failure))
     return TRUE;
   if (!g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED)) {

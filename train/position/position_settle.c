@@ -17,7 +17,6 @@ muster_position_undo (MusterPositionHook *self, guint task, MusterSession *sessi
   const MusterPositionQuiesce quiesce = {self->n_tasks, task, self->clock, MUSTER_WAIT_FOREVER,
                                          self->is_dealt};
   GError *failure = NULL;
-
   if (self->options.master != NULL)
     muster_position_quiesce (session, &quiesce, self->stopped);
   if (self->options.master != NULL &&
@@ -112,7 +111,6 @@ wait_for_place (MusterPositionHook *self, MusterSession *session, gint64 deadlin
   gint64 held_us = muster_deadline_after (now_us, self->options.hold_us);
   MusterPositionPause pause = {.clock = self->clock};
   g_auto (MusterPositionState) state = {.is_dealt = self->is_dealt};
-
   for (;;) {
     if (!muster_position_read (session, self->n_tasks, &state,
                                MIN (muster_position_in_us (MUSTER_POSITION_ANSWER_US), deadline_us),
@@ -147,7 +145,6 @@ draw (MusterPositionHook *self, MusterSession *session, gint64 deadline_us, GErr
       .n_fetches = G_N_ELEMENTS (fetches),
       .deadline_us = MIN (muster_position_in_us (MUSTER_POSITION_ANSWER_US), deadline_us)};
   MusterTensor *fetched[G_N_ELEMENTS (fetches)] = {NULL};
-
   if (!muster_session_run (session, &step, fetched, NULL, self->stopped, error)) {
     g_prefix_error (error, "Drawing a batch: ");
     return FALSE;
@@ -166,7 +163,6 @@ gboolean
 muster_position_looks_again (MusterPositionHook *self, const GError *failure)
 {
   const gint64 now_us = muster_clock_now_us (self->clock);
-
   if (!self->is_dealt || !muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
       strstr (failure->message, MUSTER_POSITION_REFUSED) == NULL || self->refused_us >= REFUSED_US)
     return FALSE;
@@ -185,7 +181,6 @@ static gboolean
 find_batch (MusterPositionHook *self, MusterSession *session, gint64 deadline_us, GError **error)
 {
   GError *failure = NULL;
-
   if (!wait_for_place (self, session, deadline_us, error))
     return FALSE;
   if (!self->is_dealt || self->own.deal != MUSTER_POSITION_NOTHING ||
@@ -203,7 +198,6 @@ muster_position_settle (MusterPositionHook *self, MusterSession *session, gint64
                         GError **error)
 {
   GError *failure = NULL;
-
   self->is_lent = FALSE; /* the slot's state may have changed too */
   self->is_looking = self->options.slots != NULL;
   while (!find_batch (self, session, deadline_us, &failure))

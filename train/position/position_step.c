@@ -49,7 +49,6 @@ muster_position_variables (gboolean is_dealt, gsize *n)
 {
   static const char *const fixed[] = {MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE,
                                       MUSTER_POSITION_HOLD, MUSTER_POSITION_OVER, NULL};
-
   *n = (is_dealt ? G_N_ELEMENTS (dealt_variables) : G_N_ELEMENTS (fixed)) - 1;
   return is_dealt ? dealt_variables : fixed;
 }
@@ -92,7 +91,6 @@ filled (gint64 n, gint64 value)
 {
   MusterTensor *tensor = muster_tensor_new (MUSTER_INT64, 1, &n);
   gint64 *numbers = muster_tensor_data_mutable (tensor);
-
   for (gint64 i = 0; i < n; i++)
     numbers[i] = value;
   return tensor;
@@ -116,7 +114,6 @@ static void
 add_dealt_variables (MusterPositionNodes *self)
 {
   static const gint64 any_number = -1;
-
   variable_of_shape (self, MUSTER_POSITION_DONE, filled (1, 0), &any_number);
   variable (self, MUSTER_POSITION_SLOT_BEGUN, filled (self->n_tasks, 0));
   variable (self, MUSTER_POSITION_SLOT_DONE, filled (self->n_tasks, 0));
@@ -286,7 +283,6 @@ add_dealt_ends (MusterPositionNodes *self, const char *train)
 {
   const char *const *trained = INPUTS ("^" MUSTER_POSITION_BEGUN_STEP, train);
   const char *const *begun = INPUTS ("^" MUSTER_POSITION_BEGUN_STEP);
-
   draw (self, "muster/step/dealt", trained);
   add_dealt_end (self, "muster/step", "muster/step/dealt", trained);
   constant (self, "muster/last/dealt", muster_tensor_new_int64 (MUSTER_POSITION_NOTHING));
@@ -304,7 +300,6 @@ add_init (MusterPositionNodes *self, const char *init_op)
   g_autoptr (GPtrArray) ops = g_ptr_array_new_with_free_func (g_free);
   gsize n;
   const char *const *variables = muster_position_variables (self->is_dealt, &n);
-
   g_ptr_array_add (ops, g_strdup (init_op));
   for (gsize i = 0; i < n; i++)
     g_ptr_array_add (ops, g_strconcat (variables[i], "/Assign", NULL));

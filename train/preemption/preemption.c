@@ -18,7 +18,6 @@ MusterPreemption *
 muster_preemption_new (gint64 grace_us, MusterClock *clock)
 {
   MusterPreemption *self = g_object_new (MUSTER_TYPE_PREEMPTION, NULL);
-
   self->grace_us = grace_us > 0 ? grace_us : MUSTER_DEFAULT_GRACE_US;
   self->reserve_us = MIN (self->grace_us / 10, MUSTER_SECOND);
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
@@ -35,7 +34,6 @@ void
 muster_preemption_nudge_locked (MusterPreemption *self)
 {
   g_autoptr (GCancellable) before = self->nudge;
-
   self->nudge = g_cancellable_new ();
   g_cancellable_cancel (before);
 }
@@ -104,7 +102,6 @@ static void
 take_pending (MusterPreemption *self)
 {
   int signal_number = g_atomic_int_exchange (&self->pending, 0);
-
   if (signal_number != 0)
     request (self, signal_number, FALSE);
 }
@@ -149,7 +146,6 @@ void
 muster_preemption_note_lost (MusterPreemption *self)
 {
   const gboolean is_requested = muster_preemption_is_requested (self);
-
   g_mutex_lock (&self->lock);
   self->is_lost = TRUE;
   const gboolean is_at_once = is_requested && has_nothing_to_save_locked (self);
@@ -226,7 +222,6 @@ muster_preemption_known_locked (const MusterPreemption *self, guint64 bytes)
 {
   gint64 each_us[MUSTER_PREEMPTION_SAVES];
   guint n = MIN (self->n_saves, MUSTER_PREEMPTION_SAVES);
-
   for (guint i = 0; i < n; i++)
     each_us[i] = scale (&self->saves[i], bytes);
   if (n > 0) {
@@ -366,7 +361,6 @@ muster_preemption_fits_locked (MusterPreemption *self, gint64 needed_us, guint64
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 left_us = MAX (muster_preemption_deadline_locked (self) - now_us, 0);
-
   self->needed_us = needed_us;
   self->needed_bytes = bytes;
   self->needs_us = needed_us < 0 ? -1 : now_us - self->requested_us + needed_us + self->reserve_us;
@@ -386,7 +380,6 @@ may_begin (MusterPreemption *self, GError **error)
 {
   guint64 bytes = 0;
   gint64 needed_us = muster_preemption_estimate (self, &bytes);
-
   g_mutex_lock (&self->lock);
   gboolean fits = muster_preemption_fits_locked (self, needed_us, bytes, FALSE);
   if (!fits)
@@ -624,7 +617,6 @@ static void
 muster_preemption_finalize (GObject *object)
 {
   MusterPreemption *self = MUSTER_PREEMPTION (object);
-
   muster_preemption_stop_watching (self);
   g_clear_object (&self->clock);
   g_clear_object (&self->cancellable);

@@ -22,7 +22,6 @@ muster_preemption_wake (MusterPreemption *self)
 {
   const guint64 one = 1;
   const int kept = errno;
-
   if (self->event_fd >= 0 && write (self->event_fd, &one, sizeof one) < 0) {
     /* If the pipe is full, the thread is woken anyway. */
   }
@@ -41,7 +40,6 @@ static void
 on_signal (int signal_number)
 {
   MusterPreemption *self = g_atomic_pointer_get (&taker);
-
   if (self != NULL)
     muster_preemption_notify (self, signal_number);
 }
@@ -77,7 +75,6 @@ static gint64
 cancel_at_locked (const MusterPreemption *self, gint64 needed_us)
 {
   gint64 deadline_us = muster_preemption_deadline_locked (self);
-
   if (self->was_saved)
     return deadline_us + self->reserve_us;
   return self->is_saving ? deadline_us : deadline_us - MAX (needed_us, 0);
@@ -126,7 +123,6 @@ watch (gpointer data)
 {
   MusterPreemption *self = data;
   guint64 count;
-
   while (!g_atomic_int_get (&self->is_ending)) {
     if (read (self->event_fd, &count, sizeof count) < 0 && errno != EINTR)
       break;

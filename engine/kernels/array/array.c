@@ -12,7 +12,6 @@ put_ints (MusterKernel *k, int i, int n_dims, const gint64 *dims, int n, const g
           GError **error)
 {
   MusterTensor *out = muster_kernel_output (k, i, n_dims, dims, error);
-
   if (out == NULL)
     return FALSE;
   for (int j = 0; j < n; j++) {
@@ -61,7 +60,6 @@ static gint64
 product_of_sizes (int n_dims, const gint64 *dims)
 {
   gint64 product = 1;
-
   for (int i = 0; i < n_dims; i++)
     if (dims[i] > 0 && !(product <= G_MAXINT64 / dims[i] && (product *= dims[i])))
       return -1;
@@ -75,7 +73,6 @@ infer_size (MusterTensor *x, int n_dims, gint64 *dims, int unknown, GError **err
 {
   gint64 n = muster_tensor_n_elements (x), known = product_of_sizes (n_dims, dims);
   gboolean has_zero = FALSE;
-
   for (int i = 0; i < n_dims; i++)
     has_zero = has_zero || dims[i] == 0;
   if (has_zero)
@@ -97,7 +94,6 @@ compute_reshape (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0);
   gint64 dims[MUSTER_MAX_DIMS], n = muster_tensor_n_elements (x);
   int n_dims = muster_kernel_input_ints (k, 1, dims, MUSTER_MAX_DIMS, error), unknown = -1;
-
   if (n_dims < 0)
     return FALSE;
   for (int i = 0; i < n_dims; i++) {
@@ -127,7 +123,6 @@ compute_expand_dims (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0);
   int n = muster_tensor_n_dims (x), axis = 0;
   gint64 dims[MUSTER_MAX_DIMS], wanted;
-
   if (n >= MUSTER_MAX_DIMS)
     return muster_invalid (error, "The tensor has %d dimensions already", n);
   if (muster_tensor_n_elements (muster_kernel_input (k, 1)) != 1)
@@ -153,7 +148,6 @@ mark_squeezed (MusterKernel *k, gboolean *squeezed, GError **error)
   const Tensorflow__AttrValue *attr = muster_kernel_attr (k, "squeeze_dims");
   gsize n = 0;
   int n_dims = muster_tensor_n_dims (x);
-
   if (attr != NULL && attr->value_case == TENSORFLOW__ATTR_VALUE__VALUE_LIST)
     n = attr->list->n_i;
   for (int i = 0; n == 0 && i < n_dims; i++)
@@ -182,7 +176,6 @@ compute_squeeze (MusterKernel *k, GError **error)
   gboolean squeezed[MUSTER_MAX_DIMS] = {FALSE};
   gint64 dims[MUSTER_MAX_DIMS];
   int n = 0;
-
   if (!mark_squeezed (k, squeezed, error))
     return FALSE;
   for (int i = 0; i < muster_tensor_n_dims (x); i++)
@@ -197,7 +190,6 @@ static void
 fill (guint8 *to, gsize size, gint64 n, const void *value)
 {
   gsize total = (gsize)n * size, done = size;
-
   if (n == 0)
     return;
   memcpy (to, value, size);
@@ -213,7 +205,6 @@ compute_fill (MusterKernel *k, GError **error)
   g_auto (MusterResult) result = {0};
   gint64 dims[MUSTER_MAX_DIMS];
   int n = muster_kernel_input_ints (k, 0, dims, MUSTER_MAX_DIMS, error);
-
   if (n < 0)
     return FALSE;
   if (muster_tensor_n_dims (value) > 1 || muster_tensor_n_elements (value) != 1) {
@@ -234,7 +225,6 @@ compute_zeros_like (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   g_auto (MusterResult) result = {0};
-
   if (!muster_result_begin (&result, k, muster_tensor_dtype (x), muster_tensor_n_dims (x),
                             muster_tensor_dims (x), error))
     return FALSE;
@@ -252,7 +242,6 @@ compute_ones_like (MusterKernel *k, GError **error)
   const MusterDType part = muster_dtype_is_complex (dtype) ? muster_complex_part (dtype) : dtype;
   MusterWide wide = muster_wide (part);
   guint64 one[2] = {0};
-
   if (wide == MUSTER_N_WIDE)
     return muster_invalid (error, "OnesLike isn't supported for dtype %s",
                            muster_dtype_name (dtype));
@@ -274,7 +263,6 @@ static gint64
 count_steps (double start, double limit, double delta, GError **error)
 {
   double n;
-
   if (delta == 0 || isnan (delta)) {
     muster_invalid (error, "Requires delta != 0: %g", delta);
     return -1;
@@ -297,7 +285,6 @@ count_int_steps (gint64 start, gint64 limit, gint64 delta, GError **error)
 {
   guint64 distance = delta > 0 ? (guint64)limit - (guint64)start : (guint64)start - (guint64)limit;
   guint64 step = delta > 0 ? (guint64)delta : 0 - (guint64)delta;
-
   if (count_steps (start, limit, delta, error) < 0)
     return -1;
   return (gint64)MIN (distance / step + (distance % step != 0), (guint64)G_MAXINT64);
@@ -361,7 +348,6 @@ compute_broadcast_to (MusterKernel *k, GError **error)
               ? -1
               : muster_kernel_input_ints (k, 1, dims, MUSTER_MAX_DIMS, error);
   int front = n - muster_tensor_n_dims (x);
-
   if (n < 0)
     return FALSE;
   muster_dense_steps (muster_tensor_n_dims (x), muster_tensor_dims (x), own_steps);
@@ -416,7 +402,6 @@ compute_broadcast_args (MusterKernel *k, GError **error)
 {
   ShapePair pair;
   gint64 n;
-
   if (!read_pair (k, &pair, error))
     return FALSE;
   for (int i = 0; i < pair.n; i++)
@@ -434,7 +419,6 @@ compute_broadcast_gradient_args (MusterKernel *k, GError **error)
   gint64 axes_a[MUSTER_MAX_DIMS], axes_b[MUSTER_MAX_DIMS], n_a = 0, n_b = 0;
   gboolean same = muster_same_shape (muster_kernel_input (k, 0), muster_kernel_input (k, 1));
   ShapePair pair;
-
   if (!read_pair (k, &pair, error))
     return FALSE;
   for (int i = 0; same && i < pair.n; i++)
@@ -456,7 +440,6 @@ compute_concat_offset (MusterKernel *k, GError **error)
   int n = muster_kernel_n_inputs (k) - 1, axis = 0;
   gint64 first[MUSTER_MAX_DIMS], dims[MUSTER_MAX_DIMS], at[MUSTER_MAX_DIMS] = {0}, length;
   int n_dims = muster_kernel_input_ints (k, 1, first, MUSTER_MAX_DIMS, error);
-
   if (n_dims < 0 || !muster_check_scalar (k, 0, "Concat dim", error))
     return FALSE;
   for (int i = 0; i < n; i++)

@@ -24,7 +24,6 @@ offset_in_band (const Band *b, gint64 row, gint64 col)
 {
   const gint64 d = col - row;
   gint64 at = MIN (row, col);
-
   if (d < b->lower || d > b->upper)
     return -1;
   if ((d >= 0 && b->right_above) || (d <= 0 && b->right_below))
@@ -51,7 +50,6 @@ read_band (MusterKernel *k, int i, Band *b, GError **error)
 {
   MusterTensor *given = muster_kernel_input (k, i);
   gint64 n = muster_tensor_n_elements (given);
-
   if (muster_tensor_n_dims (given) > 1 || n < 1 || n > 2)
     return muster_invalid (
         error, "diag_index must be a scalar or vector, received shape: %s with one or two elements",
@@ -70,7 +68,6 @@ static gboolean
 check_band (Band *b, GError **error)
 {
   const gboolean one = b->lower == 0 && b->upper == 0;
-
   if (!one && (b->lower <= -b->rows || b->lower >= b->cols) && b->lower != 0)
     return muster_invalid (error,
                            "lower_diag_index is out of bound: %" G_GINT64_FORMAT
@@ -111,7 +108,6 @@ size_matrices (MusterKernel *k, Band *b, GError **error)
 {
   const gint64 rows = b->longest - MIN (b->upper, 0), cols = b->longest + MAX (b->lower, 0);
   const int n = muster_kernel_n_inputs (k);
-
   if ((n > 2 && !muster_check_scalar (k, 2, "num_rows", error)) ||
       (n > 3 && !muster_check_scalar (k, 3, "num_cols", error)) ||
       (n > 4 && !muster_check_scalar (k, 4, "padding_value", error)))
@@ -143,7 +139,6 @@ compute_matrix_diag (MusterKernel *k, GError **error)
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
   Band b = {0};
-
   if (n < 1)
     return muster_invalid (error, "diagonal must be at least 1-dim, received shape: []");
   if (muster_kernel_n_inputs (k) > 1 && !read_band (k, 1, &b, error))
@@ -180,7 +175,6 @@ band_of_matrices (MusterKernel *k, int band, Band *b, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   int n = muster_tensor_n_dims (x);
-
   if (n < 2) {
     g_autofree char *shape = muster_shape_text (x);
     return muster_invalid (error, "input must be at least 2-dim, received shape: %s", shape);
@@ -202,7 +196,6 @@ compute_matrix_diag_part (MusterKernel *k, GError **error)
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
   Band b = {0};
-
   if (!band_of_matrices (k, muster_kernel_n_inputs (k) > 1 ? 1 : -1, &b, error) ||
       !check_padding (k, 2, &padding, &pad, error))
     return FALSE;
@@ -233,7 +226,6 @@ compute_matrix_set_diag (MusterKernel *k, GError **error)
   MusterElements from = muster_elements (x), set = muster_elements (diagonals);
   g_auto (MusterResult) result = {0};
   Band b = {0};
-
   if (!band_of_matrices (k, muster_kernel_n_inputs (k) > 2 ? 2 : -1, &b, error))
     return FALSE;
   memcpy (wanted, muster_tensor_dims (x), (gsize)n_wanted * sizeof *wanted);
@@ -272,7 +264,6 @@ compute_band_part (MusterKernel *k, GError **error)
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
   gint64 rows, cols, below, above;
-
   if (n < 2) {
     g_autofree char *shape = muster_shape_text (x);
     return muster_invalid (error, "input must be at least 2-dim, received shape: %s", shape);
@@ -315,7 +306,6 @@ compute_diag (MusterKernel *k, GError **error)
   gint64 dims[2 * MUSTER_MAX_DIMS], m = muster_tensor_n_elements (x);
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
-
   if (n < 1)
     return muster_invalid (error, "Input must be at least rank 1, got 0");
   for (int d = 0; d < 2 * n; d++)
@@ -336,7 +326,6 @@ compute_diag_part (MusterKernel *k, GError **error)
   const gint64 *dims = muster_tensor_dims (x);
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
-
   if (n == 0 || n % 2 != 0)
     return muster_invalid (error,
                            "The rank of the tensor should be even and positive, got shape "

@@ -25,7 +25,6 @@ check_index_at (MusterTensor *indices, gint64 i, gint64 limit, GError **error)
 {
   gint64 index = muster_int_at (indices, i), rest = i;
   g_autoptr (GString) place = NULL;
-
   if (index >= 0 && index < limit)
     return TRUE;
   place = g_string_new ("");
@@ -78,7 +77,6 @@ muster_gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, int
   gint64 out[2 * MUSTER_MAX_DIMS], inner;
   MusterElements from = muster_elements (params);
   g_auto (MusterResult) result = {0};
-
   for (int i = 0; i < axis; i++)
     out[n_out++] = dims[i];
   for (int i = batch; i < n_index; i++)
@@ -111,7 +109,6 @@ muster_gather_batched (MusterKernel *k, MusterTensor *params, MusterTensor *indi
                        gint64 batch, GError **error)
 {
   const int n_index = muster_tensor_n_dims (indices);
-
   batch += batch < 0 ? n_index : 0;
   if (batch < 0 || batch > n_index || batch > axis)
     return muster_invalid (error,
@@ -129,7 +126,6 @@ compute_gather_v2 (MusterKernel *k, GError **error)
 {
   MusterTensor *params = muster_kernel_input (k, 0);
   int axis = 0;
-
   return muster_check_scalar (k, 2, "axis", error) &&
          muster_check_axis (muster_kernel_input_int (k, 2), muster_tensor_n_dims (params), &axis,
                             error) &&
@@ -155,7 +151,6 @@ compute_one_hot (MusterKernel *k, GError **error)
   MusterElements one = muster_elements (on);
   MusterElements other = muster_elements (muster_kernel_input (k, 3));
   g_auto (MusterResult) result = {0};
-
   if (!muster_check_scalar (k, 1, "depth", error) ||
       !muster_check_scalar (k, 2, "on_value", error) ||
       !muster_check_scalar (k, 3, "off_value", error) ||
@@ -184,7 +179,6 @@ is_true (MusterTensor *x, const MusterElements *elements, gint64 i)
 {
   static const guint8 zero[16];
   const guint8 *at = elements->data + i * (gint64)elements->size;
-
   switch (muster_tensor_dtype (x)) {
   case MUSTER_FLOAT: /* -0.0 is zero, too */
     return *(const float *)at != 0;
@@ -204,7 +198,6 @@ compute_where (MusterKernel *k, GError **error)
   int n_dims = muster_tensor_n_dims (x);
   MusterElements elements = muster_elements (x);
   gint64 *to;
-
   if (muster_tensor_dtype (x) == MUSTER_STRING)
     return muster_invalid (error, "Where isn't supported for strings");
   if (n_dims == 0)
@@ -239,7 +232,6 @@ compute_select (MusterKernel *k, GError **error)
   g_auto (MusterResult) result = {0};
   const guint8 *chooses = muster_tensor_data (condition);
   gint64 n, run;
-
   if (!muster_same_shape (x, y)) {
     g_autofree char *a = muster_shape_text (x), *b = muster_shape_text (y);
     return muster_invalid (
@@ -277,7 +269,6 @@ compute_select_v2 (MusterKernel *k, GError **error)
   const guint8 *chooses = muster_tensor_data (operands[0]);
   MusterPlace place = {0};
   MusterBroadcast b;
-
   if (!muster_broadcast_init (&b, operands, 3, error) ||
       !muster_result_begin (&result, k, muster_tensor_dtype (operands[1]), b.n_dims, b.dims, error))
     return FALSE;
@@ -298,7 +289,6 @@ stitch_shape (MusterKernel *k, int n, gint64 *dims, int *n_dims, GError **error)
   MusterTensor *first = muster_kernel_input (k, 0), *rows = muster_kernel_input (k, n);
   int tail = muster_tensor_n_dims (rows) - muster_tensor_n_dims (first);
   gint64 largest = -1;
-
   for (int i = 0; i < n; i++) {
     MusterTensor *indices = muster_kernel_input (k, i), *data = muster_kernel_input (k, n + i);
     int n_index = muster_tensor_n_dims (indices);
@@ -333,7 +323,6 @@ compute_dynamic_stitch (MusterKernel *k, GError **error)
   int n = muster_kernel_n_inputs (k) / 2, n_dims = 0;
   gint64 dims[MUSTER_MAX_DIMS + 1], run;
   g_auto (MusterResult) result = {0};
-
   if (n == 0 || !stitch_shape (k, n, dims, &n_dims, error) ||
       !muster_result_begin (&result, k, muster_tensor_dtype (muster_kernel_input (k, n)), n_dims,
                             dims, error))
@@ -354,7 +343,6 @@ compute_invert_permutation (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0), *y;
   gint64 n = muster_tensor_n_elements (x);
-
   if (muster_tensor_n_dims (x) != 1)
     return muster_invalid (error, "invert_permutation expects a 1D vector.");
   y = muster_kernel_output (k, 0, muster_tensor_n_dims (x), muster_tensor_dims (x), error);

@@ -18,7 +18,6 @@ transpose (MusterKernel *k, gboolean conjugates, GError **error)
   gboolean seen[MUSTER_MAX_DIMS] = {FALSE};
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
-
   if (n < 0)
     return FALSE;
   if (n != muster_tensor_n_dims (x))
@@ -70,7 +69,6 @@ copy_rows (gsize size, gint64 rows, guint8 *to, gint64 to_run, const guint8 *fro
            gint64 run)
 {
   gint64 dims[] = {rows, run}, to_steps[] = {to_run, 1}, from_steps[] = {from_run, 1};
-
   muster_copy_block (size, 2, dims, to, to_steps, from, from_steps);
 }
 
@@ -108,7 +106,6 @@ concat (MusterKernel *k, int first, int n, gint64 wanted_axis, GError **error)
   int n_dims = muster_tensor_n_dims (x), axis = 0;
   gint64 dims[MUSTER_MAX_DIMS], rows, inner, done = 0, run;
   g_auto (MusterResult) result = {0};
-
   if (wanted_axis < -n_dims || wanted_axis >= n_dims)
     return muster_invalid (error,
                            "ConcatOp : Expected concatenating dimensions in the range [%d, %d), "
@@ -162,7 +159,6 @@ compute_pack (MusterKernel *k, GError **error)
   int n_dims = muster_tensor_n_dims (x), n = muster_kernel_n_inputs (k), axis = 0;
   gint64 dims[MUSTER_MAX_DIMS + 1], rows, run;
   g_auto (MusterResult) result = {0};
-
   if (!muster_check_axis (muster_kernel_attr_int (k, "axis", 0), n_dims + 1, &axis, error))
     return FALSE;
   for (int i = 1; i < n; i++)
@@ -198,7 +194,6 @@ cut (MusterKernel *k, MusterTensor *x, int axis, const gint64 *sizes, int n, gbo
   gint64 inner = muster_dims_product (dims, axis + 1, n_dims);
   MusterElements from = muster_elements (x);
   gint64 out[MUSTER_MAX_DIMS];
-
   for (int i = 0; i < n_dims; i++)
     if (i != axis || !drops)
       out[n_out++] = dims[i];
@@ -223,7 +218,6 @@ static gint64 *
 equal_sizes (MusterKernel *k, int n, gint64 size, GError **error)
 {
   gint64 *sizes = muster_kernel_alloc (k, n, sizeof *sizes, error);
-
   for (int i = 0; sizes != NULL && i < n; i++)
     sizes[i] = size;
   return sizes;
@@ -273,7 +267,6 @@ complete_sizes (gint64 *sizes, int n, gint64 total, GError **error)
 {
   gint64 sum = 0;
   int unknown = -1;
-
   for (int i = 0; i < n; i++) {
     if (sizes[i] < -1 || (sizes[i] == -1 && unknown >= 0) || sizes[i] > total - sum)
       return muster_invalid (error,
@@ -377,7 +370,6 @@ compute_tile (MusterKernel *k, GError **error)
                     : muster_kernel_input_ints (k, 1, times, MUSTER_MAX_DIMS, error);
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
-
   if (n_times < 0)
     return FALSE;
   if (n_times != n || n > MUSTER_MAX_DIMS / 2)
@@ -420,7 +412,6 @@ pad (MusterKernel *k, MusterTensor *value, GError **error)
   gint64 dims[MUSTER_MAX_DIMS], to[MUSTER_MAX_DIMS], steps[MUSTER_MAX_DIMS], start = 0;
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
-
   if (muster_tensor_n_dims (pads) != 2 || muster_tensor_dims (pads)[0] != n ||
       muster_tensor_dims (pads)[1] != 2) {
     g_autofree char *shape = muster_shape_text (pads);
@@ -477,7 +468,6 @@ compute_reverse (MusterKernel *k, GError **error)
   gboolean reversed[MUSTER_MAX_DIMS] = {FALSE};
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
-
   if (n == 0 || muster_tensor_n_elements (x) == 0) {
     muster_kernel_set_output (k, 0, muster_tensor_ref (x));
     return TRUE;

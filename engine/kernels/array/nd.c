@@ -42,7 +42,6 @@ static gint64
 place_of (const Slices *s, gint64 row, const gint64 *dims)
 {
   gint64 at = 0;
-
   for (int d = 0; d < s->depth; d++) {
     gint64 index = muster_int_at (s->indices, row * s->depth + d);
     if (index < 0 || index >= dims[d])
@@ -77,7 +76,6 @@ slices_init (Slices *s, MusterKernel *k, MusterTensor *indices, int n_dims, cons
              GError **error)
 {
   int n = muster_tensor_n_dims (indices);
-
   if (!read_policy (k, &s->ignores, error))
     return FALSE;
   if (n < 1)
@@ -103,7 +101,6 @@ gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, GError **e
   MusterElements from = muster_elements (params);
   g_auto (MusterResult) result = {0};
   Slices s;
-
   if (n < 1)
     return muster_invalid (error, "params must be at least a vector");
   if (!slices_init (&s, k, indices, n, dims, error))
@@ -140,7 +137,6 @@ compute_resource_gather_nd (MusterKernel *k, GError **error)
 {
   MusterVariable *variable = muster_kernel_variable (k, 0);
   g_autoptr (MusterTensor) value = muster_variable_read (variable);
-
   if (value == NULL) {
     muster_variable_set_not_found (variable, error);
     return FALSE;
@@ -157,7 +153,6 @@ check_updates (const Slices *s, MusterTensor *updates, int n_dims, const gint64 
   int n_index = muster_tensor_n_dims (s->indices) - 1;
   gboolean fits = (n_index > 0 || muster_tensor_n_elements (updates) == 0) &&
                   muster_tensor_n_dims (updates) == n_index + n_dims - s->depth;
-
   for (int d = 0; fits && d < n_index; d++)
     fits = muster_tensor_dims (updates)[d] == muster_tensor_dims (s->indices)[d];
   for (int d = s->depth; fits && d < n_dims; d++)
@@ -189,7 +184,6 @@ scatter (const Slices *s, MusterTensor *updates, const MusterLoop2 *loops, int n
 {
   MusterElements from = muster_elements (updates);
   MusterDType dtype = muster_tensor_dtype (updates);
-
   if (dtype == MUSTER_BOOL)
     loops = loops_of_bools (loops);
   if (!check_updates (s, updates, n_dims, dims, error))
@@ -237,7 +231,6 @@ join_strings (MusterKernel *k, const Slices *s, MusterTensor *updates, int n_dim
   const gint64 n = s->n * s->run, n_to = muster_dims_product (dims, 0, n_dims);
   gsize total = 0, at = 0;
   MusterString *place;
-
   if (!check_updates (s, updates, n_dims, dims, error) ||
       (n > 0 && !check_places (s, n_dims, dims, "shape", error)))
     return FALSE;
@@ -297,7 +290,6 @@ scatter_copy (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
   Slices s;
-
   if (n < 1)
     return muster_invalid (error, "Output must be at least 1-D, got shape: []");
   if (!check_arithmetic (updates, loops, error) ||
@@ -319,7 +311,6 @@ scatter_strings (MusterTensor *value, guint8 *strings, gpointer user_data, GErro
   MusterKernel *k = user_data;
   const int n = muster_tensor_n_dims (value);
   Slices s;
-
   return slices_init (&s, k, muster_kernel_input (k, 1), n, muster_tensor_dims (value), error) &&
          scatter (&s, muster_kernel_input (k, 2), NULL, n, muster_tensor_dims (value), strings,
                   error);
@@ -333,7 +324,6 @@ scatter_variable (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   gboolean done;
   void *data;
   Slices s;
-
   if (!muster_check_variable_dtype (variable, muster_tensor_dtype (updates), error) ||
       !check_arithmetic (updates, loops, error))
     return FALSE;

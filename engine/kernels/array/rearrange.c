@@ -38,7 +38,6 @@ static gint64
 source_of (const Maps *maps, const gint64 *dims, const gint64 *steps, gint64 i)
 {
   gint64 at = 0;
-
   for (int d = maps->n - 1; d >= 0; d--) {
     at += maps->from[d][i % dims[d]] * steps[d];
     i /= dims[d];
@@ -53,7 +52,6 @@ copy_mapped (MusterKernel *k, const Maps *maps, const gint64 *dims, GError **err
   gint64 steps[MUSTER_MAX_DIMS];
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
-
   if (!muster_result_begin (&result, k, muster_tensor_dtype (x), maps->n, dims, error))
     return FALSE;
   muster_dense_steps (maps->n, muster_tensor_dims (x), steps);
@@ -78,7 +76,6 @@ compute_roll (MusterKernel *k, GError **error)
   int n = muster_tensor_n_dims (x), axis = 0;
   gint64 by[MUSTER_MAX_DIMS] = {0};
   g_auto (Maps) maps = {0};
-
   if (n < 1)
     return muster_invalid (error, "input must be 1-D or higher");
   if (muster_tensor_n_dims (shifts) > 1)
@@ -112,7 +109,6 @@ compute_reverse_sequence (MusterKernel *k, GError **error)
   const gint64 *dims = muster_tensor_dims (x);
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
-
   if (batch < 0 || batch >= n || seq < 0 || seq >= n || batch == seq)
     return muster_invalid (error,
                            "batch_dim (%" G_GINT64_FORMAT ") and seq_dim (%" G_GINT64_FORMAT
@@ -147,7 +143,6 @@ static gboolean
 check_pads_shape (MusterTensor *pads, MusterTensor *x, GError **error)
 {
   const int n = muster_tensor_n_dims (x);
-
   if (muster_tensor_n_dims (pads) == 2 && muster_tensor_dims (pads)[0] == n &&
       muster_tensor_dims (pads)[1] == 2)
     return TRUE;
@@ -229,7 +224,6 @@ compute_mirror_pad_grad (MusterKernel *k, GError **error)
   const guint8 *from = muster_tensor_data (x);
   g_auto (Maps) maps = {0};
   g_auto (MusterResult) result = {0};
-
   if (!muster_check_loop2 (muster_add_loops, dtype, error) ||
       !mirror (k, TRUE, padded, inner, &maps, error) ||
       !muster_result_begin (&result, k, dtype, maps.n, inner, error))
@@ -251,7 +245,6 @@ compute_bitcast (MusterKernel *k, GError **error)
   gsize to = muster_dtype_size (muster_kernel_output_dtype (k, 0));
   gint64 dims[MUSTER_MAX_DIMS + 1];
   int n = muster_tensor_n_dims (x);
-
   if (from == 0 || to == 0)
     return muster_invalid (error, "Strings can't be bitcast");
   memcpy (dims, muster_tensor_dims (x), (gsize)n * sizeof *dims);
@@ -283,7 +276,6 @@ compute_unravel (MusterKernel *k, GError **error)
   gint64 dims[2], n = muster_tensor_n_elements (indices), most;
   gint64 shape[MUSTER_MAX_DIMS];
   int n_dims;
-
   if (muster_tensor_n_dims (indices) > 1)
     return muster_invalid (error, "The indices can only be scalar or vector, got a matrix");
   if (n == 0)
@@ -325,7 +317,6 @@ compute_lin_space (MusterKernel *k, GError **error)
   gint64 n;
   double first, last;
   MusterTensor *out;
-
   if (!muster_check_scalar (k, 0, "start", error) || !muster_check_scalar (k, 1, "stop", error) ||
       !muster_check_scalar (k, 2, "num", error))
     return FALSE;

@@ -32,7 +32,6 @@ start_value (Reduction reduction, MusterDType dtype, guint64 *wide)
                                                        : (double)FLT_MAX;
   double value = reduction == SUM ? 0 : reduction == PRODUCT ? 1 : most_float;
   gint64 number = reduction == SUM ? 0 : reduction == PRODUCT ? 1 : (gint64)most;
-
   if (reduction == LARGEST) {
     value = -value;
     number = is_signed ? -number - 1 : 0;
@@ -67,7 +66,6 @@ fill (MusterDType dtype, Reduction reduction, guint8 *to, gint64 n)
   gint64 one = 1, zero = 0;
   const MusterDType part = part_of (dtype);
   guint64 wide = 0, value[2] = {0};
-
   start_value (reduction, part, &wide);
   muster_narrow (part, &wide, 1, value);
   muster_copy_block (size, 1, &n, to, &one, value, &zero);
@@ -87,7 +85,6 @@ scale_row (MusterDType dtype, gint64 run, guint8 *row, double by)
   const float single = (float)by;
   const MusterDType part = part_of (dtype);
   guint64 factor[2] = {0};
-
   muster_narrow (part, part == MUSTER_DOUBLE ? (const void *)&by : &single, 1, factor);
   muster_run_loop2 (muster_mul_loops, dtype, dtype, run, row, 1, factor, 0, row);
 }
@@ -129,7 +126,6 @@ begin_rows (MusterResult *result, MusterKernel *k, MusterTensor *data, int skip,
 {
   int n = muster_tensor_n_dims (data) - skip + 1;
   gint64 dims[MUSTER_MAX_DIMS + 1];
-
   dims[0] = rows;
   for (int d = 1; d < n; d++)
     dims[d] = muster_tensor_dims (data)[skip + d - 1];
@@ -144,7 +140,6 @@ divide_row (MusterDType dtype, gint64 run, guint8 *row, gint64 count)
   const MusterWide wide = muster_wide (part_of (dtype));
   const gint32 small = (gint32)count;
   guint64 divisor = 0;
-
   if (wide == MUSTER_F32 || wide == MUSTER_F64) {
     scale_row (dtype, run, row, 1.0 / (double)count);
     return;
@@ -173,7 +168,6 @@ sorted (MusterKernel *k, Reduction reduction, gboolean is_mean, GError **error)
   const guint8 *from = muster_tensor_data (data);
   g_auto (MusterResult) result = {0};
   gint64 run;
-
   if (!check_sorted_inputs (data, ids, reduction, error) ||
       !begin_rows (&result, k, data, 1, n_sorted (ids), &run, error))
     return FALSE;
@@ -200,7 +194,6 @@ unsorted (MusterKernel *k, Reduction reduction, GError **error)
   int n = muster_tensor_n_dims (data), n_ids = muster_tensor_n_dims (ids);
   gint64 rows, run;
   g_auto (MusterResult) result = {0};
-
   if (!muster_check_scalar (k, 2, "num_segments", error) ||
       !check_arithmetic (data, reduction, error))
     return FALSE;
@@ -274,7 +267,6 @@ picked (MusterKernel *k, Divisor divisor, GError **error)
   gint64 n = muster_tensor_n_elements (ids), rows, run;
   const guint8 *from = muster_tensor_data (data);
   g_auto (MusterResult) result = {0};
-
   if (muster_tensor_n_dims (data) < 1)
     return muster_invalid (error, "input must be at least rank 1");
   if (!check_arithmetic (data, SUM, error) ||
@@ -351,7 +343,6 @@ sort_unique (MusterKernel *k, MusterTensor *indices, Rows *rows, GError **error)
 {
   const gint64 n = muster_tensor_n_elements (indices);
   gint64 *all = rows->indices = muster_kernel_alloc (k, n, sizeof (gint64), error);
-
   if (all == NULL || !muster_kernel_may_sort (k, n, sizeof (gint64), error))
     return FALSE;
   for (gint64 i = 0; i < n; i++)
@@ -367,7 +358,6 @@ static gint64
 find_row (const Rows *rows, gint64 index)
 {
   gint64 low = 0, high = rows->n;
-
   while (low < high) {
     gint64 middle = (low + high) / 2;
     if (rows->indices[middle] < index)
@@ -382,7 +372,6 @@ static gboolean
 set_rows (MusterKernel *k, const Rows *rows, GError **error)
 {
   MusterTensor *out = muster_kernel_output (k, 1, 1, &rows->n, error);
-
   if (out == NULL)
     return FALSE;
   for (gint64 i = 0; i < rows->n; i++)
@@ -405,7 +394,6 @@ add_gradient_rows (const Picks *picks, const guint8 *grad, gint64 run, guint8 *s
                    MusterResult *result)
 {
   const gsize size = (gsize)run * result->size;
-
   for (gint64 i = 0; i < muster_tensor_n_elements (picks->ids); i++) {
     const gint64 index = muster_int_at (picks->indices, i), id = muster_int_at (picks->ids, i);
     const gint64 to = picks->rows != NULL ? find_row (picks->rows, index) : index;
@@ -423,7 +411,6 @@ static gboolean
 check_picked_gradient (MusterKernel *k, GError **error)
 {
   MusterTensor *grad = muster_kernel_input (k, 0), *ids = muster_kernel_input (k, 2);
-
   if (muster_tensor_n_dims (grad) < 1)
     return muster_invalid (error, "input must be at least rank 1");
   if (!muster_check_scalar (k, 3, "output_dim0", error) || !check_arithmetic (grad, SUM, error))

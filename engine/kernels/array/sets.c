@@ -20,7 +20,6 @@ compare_values (gconstpointer pa, gconstpointer pb, gpointer data)
 {
   const Values *v = data;
   const guint8 *a = *(const guint8 *const *)pa, *b = *(const guint8 *const *)pb;
-
   if (v->dtype == MUSTER_STRING) {
     MusterString x = *(const MusterString *)a, y = *(const MusterString *)b;
     gsize n = MIN (x.size, y.size);
@@ -42,7 +41,6 @@ static void
 sort_unique (const Values *v, GPtrArray *set)
 {
   guint kept = 0;
-
   g_ptr_array_sort_with_data (set, compare_values, (gpointer)v);
   for (guint i = 0; i < set->len; i++)
     if (i == 0 || compare_values (&set->pdata[i], &set->pdata[kept - 1], (gpointer)v) != 0)
@@ -79,7 +77,6 @@ static gboolean
 read_dense (MusterKernel *k, int i, Input *self, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, i);
-
   self->n_dims = muster_tensor_n_dims (x);
   memcpy (self->dims, muster_tensor_dims (x), (gsize)self->n_dims * sizeof *self->dims);
   return input_finish (self, x, error);
@@ -90,7 +87,6 @@ static gint64
 group_of (const Input *self, gint64 row)
 {
   gint64 group = 0;
-
   for (int d = 0; d < self->n_dims; d++) {
     gint64 index = muster_int_at (self->indices, row * self->n_dims + d);
     if (index < 0 || index >= self->dims[d])
@@ -106,7 +102,6 @@ static gboolean
 is_repeated (const Input *self, gint64 row)
 {
   const gint64 at = row * self->n_dims + self->n_dims - 1;
-
   return group_of (self, row - 1) == group_of (self, row) &&
          muster_int_at (self->indices, at - self->n_dims) >= muster_int_at (self->indices, at);
 }
@@ -116,7 +111,6 @@ read_sparse (MusterKernel *k, int i, gboolean validates, Input *self, GError **e
 {
   MusterTensor *values = muster_kernel_input (k, i + 1);
   gint64 last = 0;
-
   self->indices = muster_kernel_input (k, i);
   self->n_dims = muster_kernel_input_ints (k, i + 2, self->dims, MUSTER_MAX_DIMS, error);
   if (self->n_dims < 0)
@@ -148,7 +142,6 @@ static GPtrArray *
 take_group (Input *self, gint64 group)
 {
   GPtrArray *set = g_ptr_array_new ();
-
   if (self->indices == NULL)
     for (gint64 i = 0; i < self->each; i++)
       g_ptr_array_add (
@@ -165,7 +158,6 @@ static GPtrArray *
 combine (const Values *v, const GPtrArray *a, const GPtrArray *b, Operation operation)
 {
   GPtrArray *out = g_ptr_array_new ();
-
   for (guint i = 0, j = 0; i < a->len || j < b->len;) {
     int order = i == a->len   ? 1
                 : j == b->len ? -1
@@ -189,7 +181,6 @@ set_sparse (MusterKernel *k, const Input *a, GPtrArray *const *sets, GError **er
   MusterTensor *indices, *shape;
   gint64 *to;
   g_auto (MusterResult) values = {0};
-
   for (gint64 g = 0; g < a->groups; g++) {
     total += sets[g]->len;
     most = MAX (most, sets[g]->len);
@@ -290,7 +281,6 @@ compute_size (MusterKernel *k, GError **error)
   gboolean validates = muster_kernel_attr_bool (k, "validate_indices", TRUE);
   Input a = {0};
   MusterTensor *out;
-
   if (!read_sparse (k, 0, validates, &a, error))
     return FALSE;
   out = muster_kernel_output (k, 0, a.n_dims - 1, a.dims, error);

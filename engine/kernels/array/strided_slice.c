@@ -33,7 +33,6 @@ static gboolean
 read_spec (MusterKernel *k, int first, Spec *spec, GError **error)
 {
   int n, n_end, n_stride;
-
   if (!muster_check_vector (k, first, "begin", error) ||
       !muster_check_vector (k, first + 1, "end", error) ||
       !muster_check_vector (k, first + 2, "strides", error))
@@ -66,7 +65,6 @@ static gint64
 clamp_bound (gint64 bound, gint64 dim, gint64 stride)
 {
   gint64 low = stride > 0 ? 0 : -1, high = stride > 0 ? dim : dim - 1;
-
   if (bound < 0)
     bound += dim;
   return CLAMP (bound, low, high);
@@ -78,7 +76,6 @@ take_index (const Spec *spec, int i, gint64 dim, View *view, GError **error)
 {
   gint64 stride = spec->stride[i], begin = spec->begin[i], end, length;
   int d = view->n++;
-
   if (stride == 0)
     return muster_invalid (error, "strides[%d] must be non-zero", i);
   if (bit (spec->shrink_mask, i)) {
@@ -108,7 +105,6 @@ static void
 take_whole (gint64 dim, View *view)
 {
   int d = view->n++;
-
   view->begin[d] = 0;
   view->stride[d] = 1;
   view->sizes[d] = dim;
@@ -120,7 +116,6 @@ static int
 needed_after (const Spec *spec, int i)
 {
   int n = 0;
-
   for (i++; i < spec->n; i++)
     n += !bit (spec->new_axis_mask, i) && !bit (spec->ellipsis_mask, i);
   return n;
@@ -157,7 +152,6 @@ static gint64
 view_steps (const View *view, const gint64 *dims, gint64 *steps)
 {
   gint64 start = 0;
-
   muster_dense_steps (view->n, dims, steps);
   for (int i = 0; i < view->n; i++) {
     start += view->begin[i] * steps[i];
@@ -175,7 +169,6 @@ compute_strided_slice (MusterKernel *k, GError **error)
   g_auto (MusterResult) result = {0};
   Spec spec;
   View view;
-
   if (!read_spec (k, 1, &spec, error) ||
       !resolve (&spec, muster_tensor_n_dims (x), muster_tensor_dims (x), &view, error) ||
       !muster_result_begin (&result, k, muster_tensor_dtype (x), view.n_out, view.out, error))
@@ -199,7 +192,6 @@ compute_strided_slice_grad (MusterKernel *k, GError **error)
   g_auto (MusterResult) result = {0};
   Spec spec;
   View view;
-
   if (n < 0 || !read_spec (k, 1, &spec, error) ||
       !muster_result_begin (&result, k, muster_tensor_dtype (dy), n, dims, error) ||
       !resolve (&spec, n, dims, &view, error))
@@ -228,7 +220,6 @@ broadcast_steps (const View *view, MusterTensor *value, gint64 *steps)
   const gint64 *dims = muster_tensor_dims (value);
   gint64 step = 1;
   int d = view->n;
-
   memset (steps, 0, sizeof (gint64) * MUSTER_MAX_DIMS);
   for (int out = view->n_out - 1, i = muster_tensor_n_dims (value) - 1; i >= 0; out--, i--) {
     const gint64 size = out >= 0 ? view->out[out] : 1;
@@ -252,7 +243,6 @@ put_view (MusterKernel *k, int n_dims, const gint64 *dims, guint8 *to, GError **
   MusterElements from = muster_elements (value);
   Spec spec;
   View view;
-
   if (!read_spec (k, 1, &spec, error) || !resolve (&spec, n_dims, dims, &view, error))
     return FALSE;
   if (muster_shape_n_elements (view.n_out, view.out) == 0)
@@ -276,7 +266,6 @@ compute_assign_slice (MusterKernel *k, GError **error)
   MusterDType dtype = muster_tensor_dtype (muster_kernel_input (k, 4));
   gboolean done;
   void *data;
-
   if (!muster_check_variable_dtype (variable, dtype, error))
     return FALSE;
   if (dtype == MUSTER_STRING)
@@ -300,7 +289,6 @@ compute_update_slice (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0);
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
-
   if (!muster_result_begin (&result, k, muster_tensor_dtype (x), muster_tensor_n_dims (x),
                             muster_tensor_dims (x), error))
     return FALSE;

@@ -24,7 +24,6 @@ static gboolean
 table_init (Table *self, MusterKernel *k, gint64 n, GError **error)
 {
   guint64 size = 16;
-
   while (size < (guint64)n * 2)
     size *= 2;
   self->mask = size - 1;
@@ -67,7 +66,6 @@ static guint64
 hash_element (const Slices *s, guint64 hash, const guint8 *at)
 {
   guint64 word = 0;
-
   if (s->dtype == MUSTER_STRING) {
     MusterString string = *(const MusterString *)at;
     for (gsize i = 0; i < string.size; i += sizeof word) {
@@ -119,7 +117,6 @@ static guint64
 hash_slice (const Slices *s, gint64 slice)
 {
   guint64 hash = 0;
-
   for (gint64 o = 0; o < s->outer; o++)
     for (gint64 i = 0; i < s->inner; i++)
       hash = hash_element (s, hash, element (s, slice, o, i));
@@ -142,7 +139,6 @@ static gint64 *
 table_find (const Table *self, const Slices *s, const Slices *other, gint64 slice)
 {
   guint64 at = hash_slice (other, slice) & self->mask;
-
   while (self->places[at] != 0 && !same_slice (s, self->places[at] - 1, other, slice))
     at = (at + 1) & self->mask;
   return &self->places[at];
@@ -155,7 +151,6 @@ find_unique (MusterKernel *k, const Slices *s, gint64 *first, gint64 *id, gint64
              GError **error)
 {
   g_auto (Table) table = {0};
-
   *n_unique = 0;
   if (!table_init (&table, k, s->n, error))
     return FALSE;
@@ -228,7 +223,6 @@ compute_unique (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0);
   MusterElements elements = muster_elements (x);
   Slices slices;
-
   if (muster_tensor_n_dims (x) != 1)
     return muster_invalid (error, "unique expects a 1D vector.");
   slices = slices_of (x, &elements, 0);
@@ -242,7 +236,6 @@ compute_unique_v2 (MusterKernel *k, GError **error)
   MusterElements elements = muster_elements (x);
   Slices slices;
   int axis = 0;
-
   if (!muster_check_vector (k, 1, "axis", error))
     return FALSE;
   if (muster_tensor_n_elements (axes) > 1)

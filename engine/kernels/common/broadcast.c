@@ -22,7 +22,6 @@ static gboolean
 incompatible (MusterTensor *const *operands, int n_operands, GError **error)
 {
   g_autoptr (GString) text = g_string_new ("Incompatible shapes:");
-
   for (int i = 0; i < n_operands; i++) {
     g_autofree char *shape = muster_shape_text (operands[i]);
     g_string_append_printf (text, "%s %s", i > 0 ? " vs." : "", shape);
@@ -56,7 +55,6 @@ static gboolean
 joins_outermost (const MusterBroadcast *self, int n_operands, const gint64 *steps)
 {
   const int outermost = self->n_loops - 1;
-
   for (int j = 0; j < n_operands; j++)
     if (steps[j] != self->steps[j][outermost] * self->sizes[outermost])
       return FALSE;
@@ -81,7 +79,6 @@ plan_loops (MusterBroadcast *self, MusterTensor *const *operands, int n_operands
 {
   gint64 step[MUSTER_MAX_OPERANDS] = {1, 1, 1};
   gint64 steps[MUSTER_MAX_OPERANDS];
-
   /* innermost first: loop 0 is the innermost */
   self->n_loops = 0;
   for (int i = self->n_dims - 1; i >= 0; i--) {
@@ -139,7 +136,6 @@ run_narrow (const Elements *self, gint64 begin, gint64 end)
   const gint64 to_size = (gint64)muster_dtype_size (self->to);
   const gboolean narrows = /* loops write bool themselves */
       self->to == self->dtype && self->dtype != MUSTER_BOOL;
-
   for (gint64 done = begin; done < end; done += BLOCK) {
     const gint64 m = MIN (BLOCK, end - done);
     guint8 *at = self->out + done * to_size;
@@ -158,7 +154,6 @@ run_piece (gint64 begin, gint64 end, gpointer data)
 {
   const Elements *self = data;
   const gint64 size = (gint64)muster_dtype_size (self->dtype);
-
   if (muster_dtype_is_wide (self->dtype) || muster_dtype_is_complex (self->dtype))
     run_loop (self, end - begin, self->x + begin * size * self->x_step,
               self->y != NULL ? self->y + begin * size * self->y_step : NULL,
@@ -177,7 +172,6 @@ muster_run_loop1 (const MusterLoop1 *loops, MusterDType dtype, MusterDType to, g
                        .x = x,
                        .x_step = 1,
                        .out = out};
-
   muster_parallel_for (n, MUSTER_PARALLEL_PIECE, run_piece, &elements);
 }
 
@@ -193,7 +187,6 @@ muster_run_loop2 (const MusterLoop2 *loops, MusterDType dtype, MusterDType to, g
                        .y = y,
                        .y_step = y_step,
                        .out = out};
-
   muster_parallel_for (n, MUSTER_PARALLEL_PIECE, run_piece, &elements);
 }
 
@@ -225,7 +218,6 @@ muster_compute1 (MusterKernel *k, const MusterLoop1 *loops, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0);
   MusterDType dtype = muster_tensor_dtype (x);
   MusterTensor *out;
-
   if (!check_loops (loops, dtype, error))
     return FALSE;
   out = muster_kernel_output_like (k, 0, x, error);
@@ -267,7 +259,6 @@ walk_piece (gint64 begin, gint64 end, gpointer data)
   const gint64 size = (gint64)muster_dtype_size (self->dtype);
   const gint64 out_step = b->sizes[0] * (gint64)muster_dtype_size (self->to);
   MusterPlace place;
-
   muster_broadcast_seek (b, 2, 1, begin, &place);
   for (gint64 i = begin; i < end; i++) {
     muster_run_loop2 (self->loop2, self->dtype, self->to, b->sizes[0],
@@ -285,7 +276,6 @@ muster_compute2 (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   MusterDType to = muster_kernel_output_dtype (k, 0);
   MusterBroadcast b;
   MusterTensor *out;
-
   if (muster_same_shape (operands[0], operands[1]))
     return muster_compute2_same (k, loops, error);
   if (!muster_check_loop2 (loops, dtype, error) || !muster_broadcast_init (&b, operands, 2, error))
@@ -310,7 +300,6 @@ gboolean
 muster_compute2_same (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 {
   MusterTensor *operands[] = {muster_kernel_input (k, 0), muster_kernel_input (k, 1)};
-
   if (!muster_same_shape (operands[0], operands[1]))
     return incompatible (operands, 2, error);
   return muster_compute2_flat (k, loops, error);
@@ -322,7 +311,6 @@ muster_compute2_flat (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   MusterTensor *operands[] = {muster_kernel_input (k, 0), muster_kernel_input (k, 1)};
   MusterDType dtype = muster_tensor_dtype (operands[0]);
   MusterTensor *out;
-
   if (!muster_check_loop2 (loops, dtype, error))
     return FALSE;
   if (muster_tensor_n_elements (operands[0]) != muster_tensor_n_elements (operands[1]))
@@ -340,7 +328,6 @@ void
 muster_dense_steps (int n_dims, const gint64 *dims, gint64 *steps)
 {
   gint64 step = 1;
-
   for (int i = n_dims - 1; i >= 0; i--) {
     steps[i] = step;
     step = (gint64)((guint64)step * (guint64)dims[i]); /* may overflow for an empty tensor */
@@ -410,7 +397,6 @@ copy_runs_piece (gint64 begin, gint64 end, gpointer data)
   const Copy *self = data;
   const MusterBroadcast *b = self->loops;
   MusterPlace place;
-
   muster_broadcast_seek (b, 2, 1, begin, &place);
   for (gint64 i = begin; i < end; i++) {
     copy_run (self->size, b->sizes[0], self->to + place.from[0] * (gint64)self->size,
@@ -426,7 +412,6 @@ muster_copy_block (gsize size, int n_dims, const gint64 *dims, void *to, const g
   MusterBroadcast b;
   Copy copy = {.loops = &b, .size = size, .to = to, .from = from};
   gint64 n_runs = 1;
-
   for (int i = 0; i < n_dims; i++)
     if (dims[i] <= 0)
       return;

@@ -116,7 +116,6 @@ muster_wide_input (MusterKernel *k, int i, GError **error)
   MusterDType dtype = muster_tensor_dtype (x);
   MusterWide wide = muster_wide (dtype);
   MusterTensor *y;
-
   if (wide == MUSTER_N_WIDE) {
     muster_invalid (error, "Arithmetic isn't supported for dtype %s", muster_dtype_name (dtype));
     return NULL;
@@ -137,7 +136,6 @@ muster_wide_output (MusterKernel *k, int i, int n_dims, const gint64 *dims, GErr
 {
   MusterDType dtype = muster_kernel_output_dtype (k, i);
   MusterWide wide = muster_wide (dtype);
-
   if (wide == MUSTER_N_WIDE) {
     muster_invalid (error, "Arithmetic isn't supported for dtype %s", muster_dtype_name (dtype));
     return NULL;
@@ -151,7 +149,6 @@ muster_wide_end (MusterKernel *k, int i, MusterTensor *wide, GError **error)
   MusterDType dtype = muster_kernel_output_dtype (k, i);
   g_autoptr (MusterTensor) x = wide;
   MusterTensor *y;
-
   if (dtype == muster_tensor_dtype (x)) {
     muster_kernel_set_output (k, i, g_steal_pointer (&x));
     return TRUE;
@@ -168,7 +165,6 @@ MusterTensor *
 muster_number_input (MusterKernel *k, int i, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, i);
-
   if (muster_dtype_is_complex (muster_tensor_dtype (x)))
     return muster_tensor_ref (x);
   return muster_wide_input (k, i, error);
@@ -178,7 +174,6 @@ MusterTensor *
 muster_number_output (MusterKernel *k, int i, int n_dims, const gint64 *dims, GError **error)
 {
   MusterDType dtype = muster_kernel_output_dtype (k, i);
-
   if (muster_dtype_is_complex (dtype))
     return muster_kernel_temporary (k, dtype, n_dims, dims, error);
   return muster_wide_output (k, i, n_dims, dims, error);
@@ -188,7 +183,6 @@ MusterElements
 muster_elements (const MusterTensor *tensor)
 {
   const MusterDType dtype = muster_tensor_dtype (tensor);
-
   if (dtype == MUSTER_STRING)
     return (MusterElements){(const guint8 *)muster_tensor_strings (tensor), sizeof (MusterString)};
   return (MusterElements){muster_tensor_data (tensor), muster_dtype_size (dtype)};
@@ -239,7 +233,6 @@ MusterTensor *
 muster_result_end_tensor (MusterResult *self, MusterKernel *k, GError **error)
 {
   MusterTensor *tensor = g_steal_pointer (&self->tensor);
-
   if (tensor == NULL)
     tensor = muster_tensor_try_new_strings (muster_kernel_budget (k), self->n_dims, self->dims,
                                             self->strings, error);
@@ -251,7 +244,6 @@ gboolean
 muster_result_end (MusterResult *self, MusterKernel *k, int i, GError **error)
 {
   MusterTensor *tensor = muster_result_end_tensor (self, k, error);
-
   if (tensor == NULL)
     return FALSE;
   muster_kernel_set_output (k, i, tensor);
@@ -269,7 +261,6 @@ gboolean
 muster_invalid (GError **error, const char *format, ...)
 {
   va_list args;
-
   va_start (args, format);
   if (error != NULL)
     *error = g_error_new_valist (MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, format, args);
@@ -287,7 +278,6 @@ void
 muster_make_bools (MusterTensor *tensor)
 {
   guint8 *data = muster_tensor_data_mutable (tensor);
-
   if (muster_tensor_dtype (tensor) == MUSTER_BOOL)
     for (gint64 i = 0; i < muster_tensor_n_elements (tensor); i++)
       data[i] = data[i] != 0;
@@ -330,7 +320,6 @@ static gboolean
 check_rank (MusterKernel *k, int i, int n_dims, const char *name, const char *kind, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, i);
-
   if (muster_tensor_n_dims (x) == n_dims)
     return TRUE;
   g_autofree char *shape = muster_shape_text (x);
@@ -347,7 +336,6 @@ gboolean
 muster_check_one (MusterKernel *k, int i, const char *name, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, i);
-
   return (muster_tensor_n_elements (x) == 1 && muster_tensor_n_dims (x) == 1) ||
          muster_check_scalar (k, i, name, error);
 }
@@ -398,7 +386,6 @@ void
 muster_put_int (MusterTensor *tensor, gint64 i, gint64 value)
 {
   void *data = muster_tensor_data_mutable (tensor);
-
   if (muster_tensor_dtype (tensor) == MUSTER_INT64)
     ((gint64 *)data)[i] = value;
   else if (muster_tensor_dtype (tensor) == MUSTER_INT32)
@@ -411,7 +398,6 @@ double
 muster_double_at (const MusterTensor *wide, gint64 i)
 {
   const void *data = muster_tensor_data (wide);
-
   switch (muster_tensor_dtype (wide)) {
   case MUSTER_FLOAT:
     return ((const float *)data)[i];
@@ -439,7 +425,6 @@ gint64
 muster_dims_product (const gint64 *dims, int from, int to)
 {
   gint64 n = 1;
-
   for (int i = from; i < to; i++)
     n = (gint64)((guint64)n * (guint64)dims[i]); /* may overflow for an empty tensor */
   return n;

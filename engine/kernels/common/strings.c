@@ -43,7 +43,6 @@ gboolean
 muster_strings_end (MusterStrings *self, MusterKernel *k, int i, GError **error)
 {
   MusterString *strings = self->result.strings;
-
   if (!muster_text_check (&self->text, error))
     return FALSE;
   for (gint64 j = 0; j < self->result.n; j++)

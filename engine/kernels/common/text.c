@@ -42,7 +42,6 @@ grow (MusterText *self, gsize needed)
   const gsize left = muster_budget_left (self->budget);
   const gsize more = needed - self->capacity;
   gsize capacity = MAX (MAX (needed, MIN_CAPACITY), self->capacity + self->capacity / 2);
-
   if (capacity - self->capacity > left)
     capacity = more < left ? needed + (left - more) / 2 : needed;
   if (!muster_budget_grow (self->budget, (gpointer *)&self->data, self->capacity, capacity,
@@ -57,7 +56,6 @@ muster_text_extend (MusterText *self, gsize n)
 {
   gsize needed;
   char *end;
-
   if (G_UNLIKELY (self->failed))
     return NULL;
   if (!g_size_checked_add (&needed, self->size, n))
@@ -75,7 +73,6 @@ void
 muster_text_append (MusterText *self, const void *data, gsize size)
 {
   char *end = muster_text_extend (self, size);
-
   if (end != NULL && size > 0)
     memcpy (end, data, size);
 }
@@ -96,7 +93,6 @@ void
 muster_text_put_n (MusterText *self, char c, gsize n)
 {
   char *end = muster_text_extend (self, n);
-
   if (end != NULL)
     memset (end, c, n);
 }
@@ -107,7 +103,6 @@ static gsize
 end_of_piece (MusterString string, gsize from)
 {
   gsize end = from + MIN (PIECE, string.size - from);
-
   for (int i = 0; i < MAX_MARKS && end < string.size; i++, end++) {
     const gunichar c =
         g_utf8_get_char_validated (string.data + end, (gssize)MIN (string.size - end, 6));
@@ -133,7 +128,6 @@ void
 muster_text_put_head (MusterText *self, guint32 number, gsize size)
 {
   guint8 head[2 * MUSTER_PROTO_VARINT_MAX];
-
   muster_text_append (self, head, (gsize)(muster_proto_store_head (head, number, size) - head));
 }
 
@@ -155,7 +149,6 @@ char *
 muster_kernel_copy_string (MusterKernel *k, MusterString string, GError **error)
 {
   char *copy = muster_budget_alloc (muster_kernel_budget (k), string.size + 1, 1, error);
-
   if (copy == NULL)
     return NULL;
   if (string.size > 0)
@@ -181,7 +174,6 @@ gboolean
 muster_kernel_check_path (MusterKernel *k, const char *path, GError **error)
 {
   g_autoptr (GError) refused = NULL;
-
   return path[0] == '\0' ||
          muster_storage_check_path (muster_kernel_storage (k), "path", path, &refused) ||
          muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "%s", refused->message);

@@ -48,7 +48,6 @@ put_value (MusterText *summary, MusterString base, const char *rest, Media *medi
   const gsize tag_size = base.size + strlen (rest), file_size = media->file.size;
   const gsize size = media->before->len + muster_text_head_size (media->file_number, file_size) +
                      file_size + media->after->len;
-
   if (!muster_text_check (&media->file, error))
     return FALSE;
   muster_text_put_head (summary, SUMMARY_VALUE,
@@ -77,7 +76,6 @@ static guint32
 check_sum (const guint8 *data, gsize size)
 {
   guint32 sum = 0xffffffff;
-
   for (gsize i = 0; i < size; i++) {
     sum ^= data[i];
     for (int bit = 0; bit < 8; bit++)
@@ -90,7 +88,6 @@ static void
 put_number (MusterText *out, guint32 number)
 {
   const guint32 big = GUINT32_TO_BE (number);
-
   muster_text_append (out, &big, sizeof big);
 }
 
@@ -98,7 +95,6 @@ static void
 put_chunk (MusterText *png, const char *name, const void *data, gsize size)
 {
   const gsize at = png->size + 4;
-
   put_number (png, (guint32)size);
   muster_text_append (png, name, 4);
   muster_text_append (png, data, size);
@@ -167,7 +163,6 @@ static void
 find_scale (const double *image, const Images *s, double *scale, double *offset)
 {
   double least = INFINITY, most = -INFINITY, furthest;
-
   for (const double *at = image, *end = at + s->height * s->width * s->colors; at < end;
        at += s->colors)
     for (gint64 c = 0; c < s->colors && is_finite (at, s->colors); c++) {
@@ -183,7 +178,6 @@ static void
 put_pixels (const double *image, const Images *s, const guint8 *bad_color, guint8 *rows)
 {
   double scale, offset;
-
   find_scale (image, s, &scale, &offset);
   for (gint64 y = 0; y < s->height; y++) {
     *rows++ = 0;
@@ -200,7 +194,6 @@ static void
 put_bytes (const guint8 *image, const Images *s, guint8 *rows)
 {
   const gsize row = (gsize)(s->width * s->colors);
-
   for (gint64 y = 0; y < s->height; y++, image += row, rows += row + 1) {
     rows[0] = 0;
     memcpy (rows + 1, image, row);
@@ -212,7 +205,6 @@ static double *
 image_values (MusterKernel *k, MusterTensor *wide, gint64 i, gint64 n, GError **error)
 {
   double *values = muster_kernel_alloc (k, n, sizeof (double), error);
-
   for (gint64 j = 0; values != NULL && j < n; j++)
     values[j] = muster_tensor_dtype (wide) == MUSTER_DOUBLE
                     ? ((const double *)muster_tensor_data (wide))[i * n + j]
@@ -229,7 +221,6 @@ read_bad_color (MusterKernel *k, gint64 colors, guint8 bad_color[4], GError **er
 {
   const Tensorflow__AttrValue *value = muster_kernel_attr (k, "bad_color");
   g_autoptr (MusterTensor) tensor = NULL;
-
   memcpy (bad_color, (const guint8[]){255, 0, 0, 255}, 4);
   if (value == NULL || value->value_case != TENSORFLOW__ATTR_VALUE__VALUE_TENSOR)
     return TRUE;
@@ -308,7 +299,6 @@ compute_image_summary (MusterKernel *k, GError **error)
   g_auto (MusterText) summary = MUSTER_TEXT_INIT (k);
   guint8 bad_color[4];
   Images s = {0};
-
   if (!muster_check_scalar (k, 0, "Tags", error) || !check_images (x, &s, error) ||
       (!is_bytes && (!read_bad_color (k, s.colors, bad_color, error) ||
                      (wide = muster_wide_input (k, 1, error)) == NULL)))
@@ -323,7 +313,6 @@ static char *
 store_little (char *out, guint32 number, gsize size)
 {
   const guint32 little = GUINT32_TO_LE (number);
-
   memcpy (out, &little, size);
   return out + size;
 }
@@ -336,7 +325,6 @@ encode_sound (MusterText *wav, const float *samples, guint32 rate, gint64 channe
 {
   const guint32 size = (guint32)(channels * frames * 2);
   char *out = muster_text_extend (wav, WAV_HEADER_SIZE + (gsize)size);
-
   if (out == NULL)
     return;
   out = (char *)memcpy (out, "RIFF", 4) + 4;
@@ -384,7 +372,6 @@ summarise_sounds (MusterKernel *k, double rate, GError **error)
   const gint64 *dims = muster_tensor_dims (x), most = muster_kernel_attr_int (k, "max_outputs", 3);
   g_auto (MusterText) summary = MUSTER_TEXT_INIT (k);
   gint64 channels;
-
   if (!muster_check_scalar (k, 0, "tag", error))
     return FALSE;
   if (muster_tensor_n_dims (x) != 2 && muster_tensor_n_dims (x) != 3) {

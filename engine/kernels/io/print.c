@@ -13,7 +13,6 @@ static void
 append_digits (MusterText *text, double value, gboolean is_single)
 {
   char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-
   g_ascii_formatd (buffer, sizeof buffer, is_single ? "%.6g" : "%.15g", value);
   if (!isnan (value) && (is_single ? (float)g_ascii_strtod (buffer, NULL) != (float)value
                                    : g_ascii_strtod (buffer, NULL) != value))
@@ -25,7 +24,6 @@ static gboolean
 append_short (MusterText *text, const MusterTensor *x, gint64 i)
 {
   const void *data = muster_tensor_data (x);
-
   switch (muster_tensor_dtype (x)) {
   case MUSTER_FLOAT:
     append_digits (text, ((const float *)data)[i], TRUE);
@@ -68,7 +66,6 @@ static void
 append_first (MusterText *text, const MusterTensor *x, int dim, gint64 limit, gint64 *at)
 {
   gint64 n = muster_tensor_dims (x)[dim];
-
   if (*at >= limit)
     return;
   for (gint64 i = 0; i < n && !text->failed; i++) {
@@ -93,7 +90,6 @@ static void
 append_space (MusterText *text, const MusterTensor *x, int dim)
 {
   int n = muster_tensor_n_dims (x);
-
   if (dim == n - 1) {
     muster_text_put_c (text, ' ');
     return;
@@ -134,7 +130,6 @@ static void
 print_values (MusterText *text, const MusterTensor *x, gint64 limit, gboolean ends)
 {
   gint64 n = muster_tensor_n_elements (x), at = 0;
-
   if (limit < 0 || limit > n)
     limit = n;
   if (ends) {
@@ -161,7 +156,6 @@ compute_assert (MusterKernel *k, GError **error)
   MusterTensor *condition = muster_kernel_input (k, 0);
   g_auto (MusterBudget) budget = {.limit = MAX_ASSERTION};
   g_auto (MusterText) text = {.budget = &budget};
-
   if (!muster_check_scalar (k, 0, "In[0] should be a scalar: condition", error))
     return FALSE;
   if (*(const guint8 *)muster_tensor_data (condition) != 0)
@@ -187,7 +181,6 @@ may_print (MusterKernel *k, gint64 most)
   MusterKernelMemo *memo = muster_kernel_take_memo (k);
   Printed *printed = (Printed *)memo;
   gboolean may;
-
   if (printed == NULL) {
     printed = g_new0 (Printed, 1);
     printed->memo.free = g_free;
@@ -271,7 +264,6 @@ static int
 n_places (const char *template, const char *place)
 {
   int n = 0;
-
   for (const char *at = strstr (template, place); at != NULL; at = strstr (at, place)) {
     at += strlen (place);
     n++;
@@ -307,7 +299,6 @@ static gboolean
 compute_timestamp (MusterKernel *k, GError **error)
 {
   MusterTensor *out = muster_kernel_output (k, 0, 0, NULL, error);
-
   if (out == NULL)
     return FALSE;
   *(double *)muster_tensor_data_mutable (out) =

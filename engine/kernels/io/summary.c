@@ -46,7 +46,6 @@ static float
 float_at (MusterTensor *wide, gint64 i)
 {
   const void *data = muster_tensor_data (wide);
-
   switch (muster_tensor_dtype (wide)) {
   case MUSTER_FLOAT:
     return ((const float *)data)[i];
@@ -65,7 +64,6 @@ compute_scalar_summary (MusterKernel *k, GError **error)
   MusterTensor *tags = muster_kernel_input (k, 0);
   g_autoptr (MusterTensor) values = muster_wide_input (k, 1, error);
   g_auto (MusterText) message = MUSTER_TEXT_INIT (k);
-
   if (values == NULL)
     return FALSE;
   if (!muster_same_shape (tags, values) &&
@@ -93,7 +91,6 @@ note_tags (MusterString summary, GHashTable *seen, MusterBudget *budget, GError 
 {
   MusterProtoReader reader = muster_proto_reader (summary.data, summary.size);
   MusterProtoField field, inner;
-
   while (muster_proto_read_field (&reader, &field)) {
     MusterProtoReader value = muster_proto_reader (field.data, field.size);
     if (field.number != SUMMARY_VALUE || field.type != MUSTER_WIRE_BYTES)
@@ -123,7 +120,6 @@ compute_merge_summary (MusterKernel *k, GError **error)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_auto (MusterText) message = MUSTER_TEXT_INIT (k);
-
   for (int i = 0; i < muster_kernel_n_inputs (k); i++) {
     MusterTensor *x = muster_kernel_input (k, i);
     for (gint64 j = 0; j < muster_tensor_n_elements (x); j++) {
@@ -154,7 +150,6 @@ buckets (void)
   static Buckets all;
   double positive[MAX_LIMITS / 2];
   int n = 0;
-
   if (!g_once_init_enter (&done))
     return &all;
   for (double v = 1.0e-12; v < 1.0e20; v *= 1.1)
@@ -175,7 +170,6 @@ static int
 bucket_of (const Buckets *b, double value)
 {
   int low = 0, high = b->n - 1;
-
   while (low < high) {
     int middle = (low + high) / 2;
     if (b->limits[middle] > value)
@@ -198,7 +192,6 @@ put_buckets (GByteArray *out, const Buckets *b, const double *counts)
 {
   g_autoptr (GArray) limits = g_array_new (FALSE, FALSE, sizeof (double));
   g_autoptr (GArray) filled = g_array_new (FALSE, FALSE, sizeof (double));
-
   for (int i = 0; i < b->n; i++) {
     const double count = counts[i];
     while (count <= 0 && i + 1 < b->n && counts[i + 1] <= 0)
@@ -306,7 +299,6 @@ compute_tensor_summary_v2 (MusterKernel *k, GError **error)
 {
   MusterString tag, metadata;
   MusterProtoField field;
-
   if (muster_tensor_n_dims (muster_kernel_input (k, 0)) != 0)
     return muster_invalid (error, "tag must be scalar");
   if (muster_tensor_n_dims (muster_kernel_input (k, 2)) != 0)

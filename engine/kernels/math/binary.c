@@ -46,7 +46,6 @@ static guint64
 wrapped_power (guint64 a, guint64 b)
 {
   guint64 result = 1;
-
   for (; b > 0; b >>= 1, a *= a)
     if (b & 1)
       result *= a;
@@ -222,7 +221,6 @@ compute_add (MusterKernel *k, GError **error)
   g_auto (MusterStrings) out = {0};
   MusterPlace place = {0};
   MusterBroadcast b;
-
   if (muster_tensor_dtype (operands[0]) != MUSTER_STRING)
     return compute_add_numbers (k, error);
   if (!muster_broadcast_init (&b, operands, 2, error) ||
@@ -270,7 +268,6 @@ static gboolean
 divide (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 {
   const gboolean truncates = g_str_has_prefix (muster_kernel_node (k)->kind->op, "Truncate");
-
   if (is_integer (muster_tensor_dtype (muster_kernel_input (k, 1))) &&
       muster_tensor_n_elements (muster_kernel_input (k, 0)) > 0 &&
       muster_has_zero_divisor (muster_kernel_input (k, 1)))
@@ -317,7 +314,6 @@ compute_power (MusterKernel *k, GError **error)
 {
   g_autoptr (MusterTensor) exponents = NULL;
   MusterDType dtype = muster_tensor_dtype (muster_kernel_input (k, 1));
-
   if (is_integer (dtype) && muster_wide (dtype) != MUSTER_U64) {
     exponents = muster_wide_input (k, 1, error);
     if (exponents == NULL)
@@ -337,7 +333,6 @@ compute_leaky_relu_grad (MusterKernel *k, GError **error)
   MusterTensor *dy = muster_kernel_input (k, 0), *x = muster_kernel_input (k, 1);
   g_autoptr (MusterTensor) a = NULL, b = NULL;
   MusterTensor *out;
-
   if (alpha == 0.2f || !muster_same_shape (dy, x))
     return muster_compute2_same (k, leaky_relu_grad_loops, error);
   a = muster_wide_input (k, 0, error);
@@ -367,7 +362,6 @@ compare_strings (MusterKernel *k, gboolean wanted, GError **error)
   MusterBroadcast b;
   MusterTensor *out;
   guint8 *to;
-
   if (!muster_broadcast_init (&b, operands, 2, error))
     return FALSE;
   out = muster_kernel_output (k, 0, b.n_dims, b.dims, error);
@@ -388,7 +382,6 @@ compare (MusterKernel *k, const MusterLoop2 *loops, gboolean wanted, GError **er
   MusterTensor *operands[] = {muster_kernel_input (k, 0), muster_kernel_input (k, 1)};
   MusterBroadcast b;
   MusterTensor *out;
-
   if (!muster_kernel_attr_bool (k, "incompatible_shape_error", TRUE) &&
       !muster_broadcast_init (&b, operands, 2, NULL)) {
     out = muster_kernel_output (k, 0, 0, NULL, error);
@@ -421,7 +414,6 @@ compute_add_n (MusterKernel *k, GError **error)
   MusterDType dtype = muster_tensor_dtype (first);
   gint64 n = muster_tensor_n_elements (first);
   const void *sum = muster_tensor_data (first);
-
   for (int i = 1; i < muster_kernel_n_inputs (k); i++)
     if (!muster_same_shape (first, muster_kernel_input (k, i))) {
       g_autofree char *a = muster_shape_text (first);
@@ -460,7 +452,6 @@ compute_clip (MusterKernel *k, GError **error)
   MusterDType dtype = muster_tensor_dtype (x);
   gint64 n = muster_tensor_n_elements (x);
   const void *from = muster_tensor_data (x);
-
   for (int i = 1; i < 3; i++)
     if (!muster_same_shape (x, muster_kernel_input (k, i)) &&
         muster_tensor_n_dims (muster_kernel_input (k, i)) != 0) {

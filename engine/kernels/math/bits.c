@@ -34,7 +34,6 @@ shift (MusterKernel *k, gboolean left, GError **error)
   gsize size = muster_dtype_size (dtype);
   MusterPlace place = {0};
   MusterBroadcast b;
-
   if (!muster_broadcast_init (&b, operands, 2, error) ||
       (out = muster_kernel_output (k, 0, b.n_dims, b.dims, error)) == NULL)
     return FALSE;
@@ -80,7 +79,6 @@ compute_invert (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   MusterTensor *out = muster_kernel_output_like (k, 0, x, error);
-
   if (out == NULL)
     return FALSE;
   for (gsize i = 0; i < muster_tensor_n_bytes (x); i++)

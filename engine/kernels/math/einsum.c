@@ -49,7 +49,6 @@ static const char *
 read_term (const char *text, int n_ellipsis, Term *term)
 {
   gboolean seen = FALSE;
-
   for (; *text != '\0'; text++) {
     if (g_ascii_isalpha (*text)) {
       const int label = g_ascii_islower (*text) ? *text - 'a' : *text - 'A' + 26;
@@ -76,7 +75,6 @@ static int
 count_letters (const char *text)
 {
   int n = 0;
-
   for (; *text != '\0'; text++)
     n += g_ascii_isalpha (*text) != 0;
   return n;
@@ -112,7 +110,6 @@ read_input (Einsum *e, const char *equation, const char *text, int i, MusterTens
   const gboolean has_ellipsis = strstr (text, "...") != NULL;
   const int n_ellipsis = has_ellipsis ? n_dims - n_letters : 0;
   const char *mistake = read_term (text, MAX (n_ellipsis, 0), &e->inputs[i]);
-
   if (mistake != NULL)
     return refuse_equation (equation, mistake, error);
   if (n_ellipsis < 0 || e->inputs[i].n != n_dims) {
@@ -160,7 +157,6 @@ static void
 note_steps (const Einsum *e, Term *term, const gint64 *dims)
 {
   gint64 steps[MUSTER_MAX_DIMS];
-
   muster_dense_steps (term->n, dims, steps);
   for (int d = 0; d < term->n; d++) {
     const int label = term->labels[d];
@@ -184,7 +180,6 @@ append_labels (const Einsum *e, Order *order, const Term *with, const Term *othe
                gboolean in_other, gboolean in_out)
 {
   gint64 n = 1;
-
   for (int label = 0; label < MAX_LABEL; label++)
     if (with->has[label] && (other != NULL && other->has[label]) == in_other &&
         e->out.has[label] == in_out) {
@@ -257,7 +252,6 @@ sum_last (MusterKernel *k, MusterTensor *x, gint64 n, gint64 each, GError **erro
   static const SumRows loops[] = MUSTER_NUMBER_TABLE (sum_rows);
   g_autoptr (MusterTensor) from = x;
   MusterTensor *out;
-
   if (from == NULL || each == 1)
     return g_steal_pointer (&from);
   out = muster_kernel_temporary (k, muster_tensor_dtype (x), 1, &n, error);
@@ -275,7 +269,6 @@ set_ordered (MusterKernel *k, Einsum *e, const Order *order, MusterTensor *resul
   gint64 sizes[MUSTER_MAX_DIMS], steps[MUSTER_MAX_DIMS];
   const int n = sizes_of (e, order, sizes, error);
   MusterTensor *out;
-
   if (n < 0)
     return FALSE;
   for (int d = 0; d < e->out.n; d++)

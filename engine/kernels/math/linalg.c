@@ -43,7 +43,6 @@ precise_input (MusterKernel *k, int i, GError **error)
   const gboolean is_complex = muster_dtype_is_complex (dtype);
   MusterTensor *out;
   gint64 n;
-
   if (x == NULL || dtype == MUSTER_DOUBLE || dtype == MUSTER_COMPLEX128)
     return g_steal_pointer (&x);
   out = muster_kernel_temporary (k, is_complex ? MUSTER_COMPLEX128 : MUSTER_DOUBLE,
@@ -72,7 +71,6 @@ precise_end (MusterKernel *k, int i, MusterTensor *x, GError **error)
   g_autoptr (MusterTensor) from = x;
   MusterTensor *out;
   gint64 n;
-
   if (muster_kernel_output_dtype (k, i) == muster_tensor_dtype (x)) {
     muster_kernel_set_output (k, i, g_steal_pointer (&from));
     return TRUE;
@@ -115,7 +113,6 @@ read_stack (MusterKernel *k, gboolean is_square, Stack *s, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   const int n_dims = muster_tensor_n_dims (x);
-
   if (n_dims < 2)
     return muster_invalid (error, "Input tensor 0 must have rank >= 2, got %d", n_dims);
   memcpy (s->dims, muster_tensor_dims (x), (gsize)n_dims * sizeof *s->dims);
@@ -141,7 +138,6 @@ allocate_work (MusterKernel *k, Stack *s, gint64 n, gint64 m, gint64 more, GErro
   const gboolean is_needed = s->count > 0;
   const gint64 n_elements = is_needed ? n * m + more : 0;
   const gint64 n_rows = is_needed ? MIN (s->m, s->n) : 0;
-
   s->rows = muster_kernel_alloc (k, n_rows, sizeof (gint64), error);
   if (s->rows == NULL)
     return FALSE;
@@ -182,7 +178,6 @@ static gboolean
 solve_all (MusterKernel *k, Stack *s, gint64 m, const char *singular, GError **error)
 {
   const gboolean adjoint = muster_kernel_attr_bool (k, "adjoint", FALSE);
-
   if (!allocate_work (k, s, s->n, s->n, 0, error))
     return FALSE;
   for (gint64 i = 0; i < s->count && s->n > 0 && m > 0; i++) {
@@ -209,7 +204,6 @@ compute_solve (MusterKernel *k, GError **error)
 {
   g_auto (Stack) s = {0};
   MusterTensor *b = muster_kernel_input (k, 1);
-
   if (!read_stack (k, TRUE, &s, error))
     return FALSE;
   if (muster_tensor_n_dims (b) != s.n_dims + 2 ||
@@ -228,7 +222,6 @@ static gint64
 matrix_of (MusterTensor *x, gint64 i, int n_dims, const gint64 *dims)
 {
   gint64 index = 0, step = 1;
-
   for (int d = n_dims - 1; d >= 0; d--) {
     const int own = d - (n_dims + 2 - muster_tensor_n_dims (x));
     const gint64 size = own < 0 ? 1 : muster_tensor_dims (x)[own];
@@ -244,7 +237,6 @@ static int
 stretch (MusterTensor *a, MusterTensor *b, gint64 *dims)
 {
   const int x = muster_tensor_n_dims (a) - 2, y = muster_tensor_n_dims (b) - 2, n = MAX (x, y);
-
   for (int d = 0; d < n; d++) {
     const gint64 p = d < n - x ? 1 : muster_tensor_dims (a)[d - (n - x)];
     const gint64 q = d < n - y ? 1 : muster_tensor_dims (b)[d - (n - y)];
@@ -260,7 +252,6 @@ solve_triangle (const Stack *s, const void *a, gboolean lower, gboolean adjoint,
                 gint64 m, void *x)
 {
   void *work = muster_tensor_data_mutable (s->work);
-
   if (adjoint && s->is_complex)
     adjoin_complex (a, s->n, work);
   else if (adjoint)
@@ -281,7 +272,6 @@ compute_triangular_solve (MusterKernel *k, GError **error)
   MusterTensor *b = muster_kernel_input (k, 1);
   gint64 dims[MUSTER_MAX_DIMS], m, count;
   int n_dims;
-
   if (!read_stack (k, TRUE, &s, error))
     return FALSE;
   if (muster_tensor_n_dims (b) < 2 || muster_tensor_dims (b)[muster_tensor_n_dims (b) - 2] != s.n ||
@@ -308,7 +298,6 @@ static gboolean
 compute_cholesky (MusterKernel *k, GError **error)
 {
   g_auto (Stack) s = {0};
-
   if (!read_stack (k, TRUE, &s, error) || !take_output (k, &s, 0, s.n_dims + 2, s.dims, error))
     return FALSE;
   for (gint64 i = 0; i < s.count && s.n > 0; i++) {
@@ -369,7 +358,6 @@ split_qr (const Stack *s, gint64 i, gint64 q_columns, gint64 r_rows)
   void *tau = matrix (s, s->work, 1, least * s->m);
   void *work = matrix (s, s->work, 1, least * s->m + least);
   void *q = matrix (s, s->outs[0], i, s->m * q_columns);
-
   if (s->is_complex) {
     reflect_complex (a, s->m, s->n, v, tau, work);
     make_q_complex (v, tau, s->m, least, q, q_columns, work);
@@ -387,7 +375,6 @@ compute_qr (MusterKernel *k, GError **error)
   g_auto (Stack) s = {0};
   gint64 dims[MUSTER_MAX_DIMS], least, side;
   MusterTensor *copy;
-
   if (!read_stack (k, FALSE, &s, error))
     return FALSE;
   least = MIN (s.m, s.n);

@@ -65,7 +65,6 @@ n_blas_threads (void)
   static const char *const names[] = {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS",
                                       "OMP_NUM_THREADS"};
   guint64 n = 0;
-
   for (gsize i = 0; i < G_N_ELEMENTS (names); i++) {
     const char *text = g_getenv (names[i]);
     if (text != NULL && g_ascii_string_to_unsigned (text, 10, 1, G_MAXINT16, &n, NULL))
@@ -187,7 +186,6 @@ multiply_with_blas (const MusterProduct *p, const Part *part, MusterDType dtype,
   gint64 b_at = part->column * (p->transposes_b ? p->depth : 1);
   gint64 c_at = part->row * p->n + part->column;
   const Blas *blas;
-
   if (p->m > G_MAXINT32 || p->n > G_MAXINT32 || p->depth > G_MAXINT32 ||
       (double)p->m * (double)p->n * (double)p->depth < BLAS_FROM)
     return FALSE;
@@ -211,7 +209,6 @@ multiply_part (const MusterProduct *p, const Part *part, MusterDType dtype, cons
                const void *b, void *c)
 {
   static const MultiplyLoop loops[] = MUSTER_NUMBER_TABLE (multiply);
-
   if (!multiply_with_blas (p, part, dtype, a, b, c))
     loops[muster_loop_index (dtype)](p, part, a, b, c);
 }
@@ -239,7 +236,6 @@ static gint64
 part_size (gint64 side)
 {
   const gint64 size = MAX ((side + MOST_PARTS - 1) / MOST_PARTS, PART_MIN);
-
   return (size + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
 }
 
@@ -253,7 +249,6 @@ multiply_piece (gint64 begin, gint64 end, gpointer data)
                      .n_rows = by_rows ? end - begin : p->m,
                      .column = by_rows ? 0 : begin,
                      .n_columns = by_rows ? p->n : end - begin};
-
   multiply_part (p, &part, self->dtype, self->a, self->b, self->c);
 }
 
@@ -262,7 +257,6 @@ muster_multiply (const MusterProduct *p, MusterDType dtype, const void *a, const
 {
   Parts parts = {p, dtype, a, b, c};
   const gint64 side = MAX (p->m, p->n);
-
   if (p->m == 0 || p->n == 0)
     return;
   if (p->depth == 0)
@@ -278,7 +272,6 @@ static gboolean
 plan_product (MusterProduct *p, const gint64 *a, const gint64 *b)
 {
   gint64 b_depth = p->transposes_b ? b[1] : b[0];
-
   p->m = p->transposes_a ? a[1] : a[0];
   p->depth = p->transposes_a ? a[0] : a[1];
   p->n = p->transposes_b ? b[0] : b[1];
@@ -312,7 +305,6 @@ compute_matmul (MusterKernel *k, GError **error)
   g_autoptr (MusterTensor) wide_a = NULL, wide_b = NULL;
   MusterProduct p = {.transposes_a = muster_kernel_attr_bool (k, "transpose_a", FALSE),
                      .transposes_b = muster_kernel_attr_bool (k, "transpose_b", FALSE)};
-
   if (!check_matrices (a, b, error))
     return FALSE;
   if (!plan_product (&p, muster_tensor_dims (a), muster_tensor_dims (b)))
@@ -333,7 +325,6 @@ plan_batch (MusterTensor *a, MusterTensor *b, const MusterProduct *p, int *n_dim
 {
   int a_rank = muster_tensor_n_dims (a), b_rank = muster_tensor_n_dims (b);
   int n = MAX (a_rank, b_rank);
-
   for (int i = 0; i < n - 2; i++) {
     int ai = i - (n - a_rank), bi = i - (n - b_rank);
     gint64 x = ai < 0 ? 1 : muster_tensor_dims (a)[ai], y = bi < 0 ? 1 : muster_tensor_dims (b)[bi];
@@ -352,7 +343,6 @@ static gint64
 matrix_of (MusterTensor *x, gint64 i, int n_dims, const gint64 *dims)
 {
   gint64 index = 0, step = 1;
-
   for (int d = n_dims - 3; d >= 0; d--) {
     int own = d - (n_dims - muster_tensor_n_dims (x));
     gint64 size = own < 0 ? 1 : muster_tensor_dims (x)[own];
@@ -379,7 +369,6 @@ multiply_some (gint64 begin, gint64 end, gpointer data)
   int n_dims = muster_tensor_n_dims (c);
   const gint64 *dims = muster_tensor_dims (c);
   guint8 *results = muster_tensor_data_mutable (c);
-
   for (gint64 i = begin; i < end; i++)
     muster_multiply (p, muster_tensor_dtype (c),
                      (const guint8 *)muster_tensor_data (self->a) +
@@ -397,7 +386,6 @@ multiply_each (const MusterProduct *p, MusterTensor *a, MusterTensor *b, MusterT
   const double each = (double)p->m * (double)p->n * (double)MAX (p->depth, 1);
   const gint64 n = each == 0 ? 0 : muster_tensor_n_elements (c) / (p->m * p->n);
   const double n_together = MAX (PARALLEL_FROM / MAX (each, 1), 1);
-
   muster_parallel_for (n, n_together < (double)n ? (gint64)n_together : MAX (n, 1), multiply_some,
                        &batch);
 }
@@ -408,7 +396,6 @@ adjoint_input (MusterKernel *k, int i, gboolean is_adjoint, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, i), *y;
   MusterDType dtype = muster_tensor_dtype (x);
-
   if (!is_adjoint || !muster_dtype_is_complex (dtype))
     return muster_number_input (k, i, error);
   y = muster_kernel_temporary (k, dtype, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
@@ -427,7 +414,6 @@ compute_batch_matmul (MusterKernel *k, GError **error)
   MusterProduct p = {.transposes_a = muster_kernel_attr_bool (k, "adj_x", FALSE),
                      .transposes_b = muster_kernel_attr_bool (k, "adj_y", FALSE)};
   gint64 dims[MUSTER_MAX_DIMS];
-
   if (x_rank < 2 || y_rank < 2)
     return muster_invalid (error, "In[%d] ndims must be >= 2: %d", x_rank < 2 ? 0 : 1,
                            x_rank < 2 ? x_rank : y_rank);
@@ -450,7 +436,6 @@ compute_batch_matmul_v1 (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0), *y = muster_kernel_input (k, 1);
   const int n = muster_tensor_n_dims (x);
-
   if (n != muster_tensor_n_dims (y) || memcmp (muster_tensor_dims (x), muster_tensor_dims (y),
                                                (gsize)MAX (n - 2, 0) * sizeof (gint64)) != 0) {
     g_autofree char *a = muster_shape_text (x), *b = muster_shape_text (y);

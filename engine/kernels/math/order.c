@@ -24,7 +24,6 @@ static void
 find_largest (GCompareDataFunc order, const void *row, gint64 n, gint64 k, gint64 *places)
 {
   gint64 kept = 0;
-
   if (k > n / FEW) {
     for (gint64 i = 0; i < n; i++)
       places[i] = i;
@@ -108,7 +107,6 @@ compute_bucketize (MusterKernel *k, GError **error)
                            value->list != NULL;
   const float *bounds = is_list ? value->list->f : NULL;
   gsize n = is_list ? value->list->n_f : 0;
-
   for (gsize i = 1; i < n; i++)
     if (bounds[i] < bounds[i - 1])
       return muster_invalid (error, "Expected sorted boundaries");
@@ -139,7 +137,6 @@ search (MusterKernel *k, gboolean lower, GError **error)
   MusterDType dtype = muster_tensor_dtype (values);
   gsize size = muster_dtype_size (dtype);
   gint64 rows, n, each;
-
   if (muster_tensor_n_dims (sorted) != 2)
     return muster_invalid (error, "sorted input argument must be a matrix");
   if (muster_tensor_n_dims (values) != 2 ||
@@ -189,7 +186,6 @@ compute_histogram (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0), *range = muster_kernel_input (k, 1), *out;
   gint64 n_bins;
   double low, high, step;
-
   if (muster_tensor_n_dims (range) != 1 || muster_tensor_n_elements (range) != 2)
     return muster_invalid (error, "value_range should be a vector of 2 elements.");
   if (!muster_check_scalar (k, 2, "nbins", error))
@@ -234,7 +230,6 @@ count_row (MusterDType dtype, MusterTensor *x, gint64 from, gint64 n, const guin
                     : dtype == MUSTER_DOUBLE ? (const void *)&oned
                     : dtype == MUSTER_INT32  ? (const void *)&one32
                                              : (const void *)&one64;
-
   for (gint64 i = from; i < from + n; i++) {
     const gint64 bin = muster_int_at (x, i);
     guint8 *to = bins + (gsize)bin * each;
@@ -256,7 +251,6 @@ bincount (MusterKernel *k, gboolean is_flat, GError **error)
   MusterDType dtype = muster_tensor_dtype (weights);
   const int n_dims = is_flat ? 1 : muster_tensor_n_dims (x);
   gint64 dims[2], size, rows, n;
-
   if (!muster_check_scalar (k, 1, "size", error))
     return FALSE;
   size = muster_kernel_input_int (k, 1);

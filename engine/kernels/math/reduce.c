@@ -84,7 +84,6 @@ mark_axes (MusterKernel *k, gboolean *reduced, GError **error)
 {
   MusterTensor *axes = muster_kernel_input (k, 1);
   int n_dims = muster_tensor_n_dims (muster_kernel_input (k, 0)), axis = 0;
-
   for (gint64 i = 0; i < muster_tensor_n_elements (axes); i++) {
     gint64 wanted = muster_int_at (axes, i);
     if (wanted < -n_dims || wanted >= n_dims)
@@ -106,7 +105,6 @@ plan_loops (MusterBroadcast *loops, MusterTensor *x, const gboolean *reduced)
 {
   const gint64 *dims = muster_tensor_dims (x);
   gint64 steps[N_OPERANDS] = {1, 1};
-
   loops->n_loops = 0;
   for (int i = muster_tensor_n_dims (x) - 1; i >= 0; i--) {
     if (dims[i] != 1)
@@ -126,7 +124,6 @@ plan (MusterKernel *k, Reduction *r, GError **error)
   gboolean keeps = muster_kernel_attr_bool (k, "keep_dims", FALSE);
   const gint64 *dims = muster_tensor_dims (x);
   gboolean reduced[MUSTER_MAX_DIMS] = {FALSE};
-
   if (!mark_axes (k, reduced, error))
     return FALSE;
   r->n_dims = 0;
@@ -185,7 +182,6 @@ fold (const MusterBroadcast *loops, const Folds *folds, MusterTensor *x, MusterT
                .size = (gint64)muster_dtype_size (muster_tensor_dtype (x)),
                .x = muster_tensor_data (x),
                .out = muster_tensor_data_mutable (out)};
-
   for (int i = 1; i < loops->n_loops; i++)
     if (loops->steps[OUT][i] != 0 &&
         (loops->steps[OUT][self.split] == 0 || loops->sizes[i] > loops->sizes[self.split]))
@@ -204,7 +200,6 @@ clamp (MusterDType dtype, gint64 n, gint64 *values)
   const int bits = 8 * (int)muster_dtype_size (dtype);
   const gboolean is_signed = dtype == MUSTER_INT8 || dtype == MUSTER_INT16;
   const gint64 least = is_signed ? -(G_GINT64_CONSTANT (1) << (bits - 1)) : 0;
-
   for (gint64 i = 0; i < n; i++)
     values[i] = CLAMP (values[i], least, least + (G_GINT64_CONSTANT (1) << bits) - 1);
 }
@@ -215,7 +210,6 @@ reduce_wide (MusterKernel *k, const Folds *folds, Reduction *r, GError **error)
   g_autoptr (MusterTensor) x = NULL;
   MusterDType dtype = muster_tensor_dtype (muster_kernel_input (k, 0));
   MusterTensor *out;
-
   if (!plan (k, r, error))
     return NULL;
   if (folds->fill[muster_loop_index (dtype)] == NULL) {
@@ -289,7 +283,6 @@ static void
 wrap (MusterDType dtype, gint64 n, gint64 *sums)
 {
   guint64 narrow;
-
   for (gint64 i = 0; i < n && muster_wide (dtype) == MUSTER_I64; i++) {
     muster_narrow (dtype, &sums[i], 1, &narrow);
     muster_widen (dtype, &narrow, 1, &sums[i]);
@@ -370,7 +363,6 @@ positions (MusterKernel *k, const Position *table, const char *op, GError **erro
   const guint8 *data;
   MusterTensor *out;
   int axis = 0, n_out = 0;
-
   if (x == NULL || !muster_check_scalar (k, 1, "dim", error) ||
       !muster_check_axis ((gint32)muster_kernel_input_int (k, 1), muster_tensor_n_dims (x), &axis,
                           error)) /* TensorFlow, too, takes 32 bits of an int64 */

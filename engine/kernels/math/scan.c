@@ -76,7 +76,6 @@ scan (MusterKernel *k, const ScanFunc *scans, GError **error)
   int n = muster_tensor_n_dims (given), axis = 0;
   g_autoptr (MusterTensor) x = NULL;
   const gint64 *dims = muster_tensor_dims (given);
-
   if (muster_tensor_n_dims (axes) != 0) {
     g_autofree char *shape = muster_shape_text (axes);
     return muster_invalid (error, "ScanOp: axis must be a scalar, not %s", shape);

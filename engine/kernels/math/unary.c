@@ -60,7 +60,6 @@ double complex
 muster_complex_log1p (double complex a)
 {
   double x = creal (a), y = cimag (a);
-
   if (fabs (x) > 0.5 || fabs (y) > 0.5)
     return clog (1 + a);
   return CMPLX (0.5 * log1p (x * (2 + x) + y * y), atan2 (y, 1 + x));
@@ -82,7 +81,6 @@ digamma (double x)
   static const double terms[] = {1 / 12.,  -1 / 120.,     1 / 252., -1 / 240.,
                                  1 / 132., -691 / 32760., 1 / 12.};
   double sum = 0, power = 1;
-
   if (x <= 0)
     return x == floor (x) ? NAN : digamma (1 - x) - G_PI / tan (G_PI * (x - floor (x)));
   for (; x < 10; x++)
@@ -148,7 +146,6 @@ static gboolean
 compute_logical_not (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0), *y = muster_kernel_output_like (k, 0, x, error);
-
   if (y == NULL)
     return FALSE;
   const guint8 *from = muster_tensor_data (x);
@@ -185,7 +182,6 @@ compute_leaky (MusterKernel *k, GError **error)
   float alpha = muster_kernel_attr_float (k, "alpha", 0.2f);
   g_autoptr (MusterTensor) x = NULL;
   MusterTensor *y;
-
   if (alpha == 0.2f)
     return compute_leaky_relu (k, error);
   x = muster_wide_input (k, 0, error);
@@ -260,7 +256,6 @@ cast_elements (MusterDType from, const guint8 *x, MusterDType to, guint8 *out, g
   MusterWide wide_from = muster_wide (from), wide_to = muster_wide (to);
   MusterLoop1 loop = to == MUSTER_BOOL ? truths[wide_from] : casts[wide_from][wide_to];
   gint64 a[CAST_BLOCK], b[CAST_BLOCK];
-
   for (gint64 done = 0; done < n; done += CAST_BLOCK) {
     gint64 m = MIN (CAST_BLOCK, n - done);
     muster_widen (from, x + done * muster_dtype_size (from), m, a);
@@ -278,7 +273,6 @@ cast_complex (MusterDType from, const guint8 *x, MusterDType to, guint8 *out, gi
   const MusterDType out_part = is_to ? muster_complex_part (to) : to;
   const gsize x_size = muster_dtype_size (x_part), out_size = muster_dtype_size (out_part);
   const int n_parts = is_from && is_to ? 2 : 1;
-
   for (gint64 i = 0; i < n; i++) {
     for (int part = 0; part < n_parts; part++)
       cast_elements (x_part, x + (gsize)part * x_size, out_part, out + (gsize)part * out_size, 1);
@@ -294,7 +288,6 @@ compute_cast (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0), *y;
   MusterDType from = muster_tensor_dtype (x), to = muster_kernel_output_dtype (k, 0);
-
   if (from == to) {
     muster_kernel_set_output (k, 0, muster_tensor_ref (x));
     return TRUE;

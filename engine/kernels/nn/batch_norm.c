@@ -45,7 +45,6 @@ static gboolean
 check_vector (MusterKernel *k, int i, const char *name, const Layout *l, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, i);
-
   if (muster_tensor_n_dims (x) != 1) {
     g_autofree char *shape = muster_shape_text (x);
     return muster_invalid (error, "%s must be 1-dimensional%s", name, shape);
@@ -106,7 +105,6 @@ static gboolean
 norm_begin (MusterKernel *k, Norm *n, GError **error)
 {
   const gsize channels = (gsize)n->l.channels;
-
   for (int i = 0; i < 5; i++)
     if ((n->inputs[i] = muster_wide_input (k, i, error)) == NULL)
       return FALSE;
@@ -129,7 +127,6 @@ static gboolean
 set_vector (MusterKernel *k, int i, gint64 n, const double *values, GError **error)
 {
   MusterTensor *out = muster_wide_output (k, i, 1, &n, error);
-
   for (gint64 c = 0; out != NULL && c < n; c++)
     ((float *)muster_tensor_data_mutable (out))[c] = (float)values[c];
   return out != NULL && muster_wide_end (k, i, out, error);
@@ -184,7 +181,6 @@ compute_norm (MusterKernel *k, GError **error)
 {
   g_auto (Norm) n = {0};
   MusterTensor *x = muster_kernel_input (k, 0), *y;
-
   if (!read_layout (k, 0, &n.l, error) || !check_norm (k, &n, error) || !norm_begin (k, &n, error))
     return FALSE;
   y = muster_wide_output (k, 0, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
@@ -222,7 +218,6 @@ static gboolean
 set_gradients (MusterKernel *k, const Norm *n, MusterTensor *dx, GError **error)
 {
   const gint64 none = 0;
-
   if (!set_vector (k, 1, n->l.channels, n->a, error) ||
       !set_vector (k, 2, n->l.channels, n->b, error) ||
       muster_kernel_output (k, 3, 1, &none, error) == NULL ||
@@ -237,7 +232,6 @@ static gboolean
 check_norm_grad (MusterKernel *k, const Layout *l, GError **error)
 {
   MusterTensor *dy = muster_kernel_input (k, 0), *x = muster_kernel_input (k, 1);
-
   if (l->is_first && !l->is_training)
     return muster_invalid (error, "The implementation of FusedBatchNormGrad with is_training=False "
                                   "only support NHWC tensor format for now.");
@@ -258,7 +252,6 @@ static void
 fill_norm_grad (Norm *n, float *to)
 {
   const float *dy = input (n, 0), *from = input (n, 1), *scale = input (n, 2);
-
   for (gint64 c = 0; c < n->l.channels; c++) {
     n->mean[c] = (double)input (n, 3)[c];
     n->variance[c] = 1 / sqrt ((double)input (n, 4)[c] + n->l.epsilon);
@@ -284,7 +277,6 @@ compute_norm_grad (MusterKernel *k, GError **error)
 {
   g_auto (Norm) n = {0};
   MusterTensor *x = muster_kernel_input (k, 1), *dx;
-
   if (!read_layout (k, 1, &n.l, error) || !check_norm_grad (k, &n.l, error) ||
       !norm_begin (k, &n, error))
     return FALSE;

@@ -91,7 +91,6 @@ softmax (MusterKernel *k, gboolean is_log, GError **error)
   MusterTensor *out;
   gint64 n, rows;
   int n_dims;
-
   if (x == NULL)
     return FALSE;
   n_dims = muster_tensor_n_dims (x);
@@ -126,7 +125,6 @@ static void
 last_two (MusterTensor *x, gint64 *dims)
 {
   const int n = muster_tensor_n_dims (x);
-
   for (int i = 1; i <= 2; i++)
     dims[2 - i] = i > n ? 1 : muster_tensor_dims (x)[n - i];
 }
@@ -206,7 +204,6 @@ static gboolean
 check_sparse (MusterTensor *logits, MusterTensor *labels, GError **error)
 {
   const gint64 *dims = muster_tensor_dims (logits);
-
   if (muster_tensor_n_dims (logits) == 2 && muster_tensor_n_dims (labels) == 1 &&
       dims[0] == muster_tensor_dims (labels)[0] && dims[1] > 0)
     return check_labels (labels, dims[1], error);
@@ -229,7 +226,6 @@ compute_sparse_cross_entropy (MusterKernel *k, GError **error)
   MusterTensor *labels = muster_kernel_input (k, 1);
   g_autoptr (MusterTensor) logits = NULL, losses = NULL, gradients = NULL;
   const gint64 *dims;
-
   if (!check_sparse (muster_kernel_input (k, 0), labels, error) ||
       (logits = muster_wide_input (k, 0, error)) == NULL)
     return FALSE;
@@ -256,7 +252,6 @@ channel_axis (MusterKernel *k, int n_dims, int *axis, GError **error)
   const Tensorflow__AttrValue *format = muster_kernel_attr (k, "data_format");
   gboolean is_nchw = format != NULL && format->value_case == TENSORFLOW__ATTR_VALUE__VALUE_S &&
                      format->s.len == 4 && memcmp (format->s.data, "NCHW", 4) == 0;
-
   if (n_dims < (is_nchw ? 3 : 2) && !(is_nchw && n_dims == 2))
     return muster_invalid (error, "Input tensor must be at least 2D, not %dD", n_dims);
   *axis = is_nchw ? 1 : n_dims - 1;
@@ -313,7 +308,6 @@ compute_bias_add (MusterKernel *k, GError **error)
   MusterTensor *out;
   const gint64 *dims;
   int n_dims, axis = 0;
-
   bias = x == NULL ? NULL : muster_number_input (k, 1, error);
   if (bias == NULL)
     return FALSE;
@@ -347,7 +341,6 @@ compute_bias_add_grad (MusterKernel *k, GError **error)
   MusterTensor *out;
   const gint64 *dims;
   int n_dims, axis = 0;
-
   if (x == NULL || !channel_axis (k, muster_tensor_n_dims (x), &axis, error))
     return FALSE;
   n_dims = muster_tensor_n_dims (x);
@@ -369,7 +362,6 @@ compute_l2_loss (MusterKernel *k, GError **error)
   g_autoptr (MusterTensor) x = muster_wide_input (k, 0, error);
   MusterTensor *out = x == NULL ? NULL : muster_wide_output (k, 0, 0, NULL, error);
   double sum = 0;
-
   if (out == NULL)
     return FALSE;
   if (muster_tensor_dtype (x) == MUSTER_FLOAT) {
@@ -391,7 +383,6 @@ static gboolean
 is_in_top (const float *row, gint64 n, gint64 target, gint64 k)
 {
   gint64 better = 0;
-
   if (target < 0 || target >= n || !isfinite (row[target]))
     return FALSE;
   for (gint64 i = 0; i < n; i++) {
@@ -409,7 +400,6 @@ compute_in_top_k (MusterKernel *k, GError **error)
   gboolean has_input = muster_kernel_n_inputs (k) == 3;
   gint64 rows, n, best;
   MusterTensor *out;
-
   if (muster_tensor_n_dims (predictions) != 2)
     return muster_invalid (error, "predictions must be 2-dimensional");
   if (muster_tensor_n_dims (targets) != 1)

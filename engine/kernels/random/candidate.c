@@ -115,7 +115,6 @@ muster_draw_candidates (MusterKernel *k, const MusterSampler *sampler, GError **
 {
   gint64 n_tries;
   Candidates c;
-
   if (!begin (k, sampler->range, sampler->n_reachable, &c, error) ||
       !draw (k, sampler, c.n, muster_tensor_data_mutable (c.classes[1]), &n_tries, error))
     return FALSE;
@@ -189,7 +188,6 @@ compute_all (MusterKernel *k, GError **error)
 {
   const gint64 range = muster_kernel_attr_int (k, "num_sampled", 0);
   Candidates c;
-
   if (!begin (k, range, range, &c, error))
     return FALSE;
   for (gint64 i = 0; i < c.n; i++)
@@ -246,7 +244,6 @@ compute_accidental_hits (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0), *sampled = muster_kernel_input (k, 1);
   MusterTensor *rows, *ids, *weights;
-
   if (muster_tensor_n_dims (x) != 2 ||
       muster_tensor_dims (x)[1] != muster_kernel_attr_int (k, "num_true", 0))
     return muster_invalid (error, "true_candidates must be a batch_size * num_true matrix");

@@ -19,7 +19,6 @@ normal_floats (guint32 x, guint32 y, float *out)
   float u = fmaxf (muster_unit_float (x), 1.0e-7f);
   float angle = (float)(2.0f * M_PI * muster_unit_float (y));
   float radius = sqrtf (-2.0f * logf (u));
-
   out[0] = sinf (angle) * radius;
   out[1] = cosf (angle) * radius;
 }
@@ -30,7 +29,6 @@ normal_doubles (const guint32 *words, double *out)
   double u = fmax (muster_unit_double (words[0], words[1]), 1.0e-7);
   double angle = 2 * M_PI * muster_unit_double (words[2], words[3]);
   double radius = sqrt (-2.0 * log (u));
-
   out[0] = sin (angle) * radius;
   out[1] = cos (angle) * radius;
 }
@@ -139,7 +137,6 @@ static void
 normal_block (MusterDType dtype, const guint32 *words, void *out)
 {
   float values[4];
-
   if (dtype == MUSTER_DOUBLE) {
     normal_doubles (words, out);
     return;
@@ -157,7 +154,6 @@ fill (FillBlock block, MusterPhilox random, MusterTensor *out)
   gsize size = muster_dtype_size (dtype);
   guint8 *to = muster_tensor_data_mutable (out);
   guint32 words[4], values[4];
-
   for (gint64 i = 0; i < n; i += per_block) {
     muster_philox_next (&random, words);
     block (dtype, words, values);
@@ -188,7 +184,6 @@ truncated_group (MusterPhilox random, MusterDType dtype, void *out)
 {
   guint32 words[4];
   int n = 0;
-
   if (dtype == MUSTER_DOUBLE) {
     while (n < 2) {
       double pair[2];
@@ -220,7 +215,6 @@ draw_truncated (MusterKernel *k G_GNUC_UNUSED, MusterPhilox random, int input G_
   MusterDType dtype = muster_tensor_dtype (out);
   gint64 n = muster_tensor_n_elements (out), group = dtype == MUSTER_DOUBLE ? 2 : 4;
   gsize size = muster_dtype_size (dtype);
-
   for (gint64 i = 0; i < n; i += group) {
     double values[2];
     truncated_group (random, dtype, values);
@@ -239,7 +233,6 @@ fill_integers (MusterPhilox random, guint64 low, guint64 range, MusterTensor *ou
   gboolean is_short = muster_dtype_size (muster_tensor_dtype (out)) == sizeof (guint32);
   guint8 *to = muster_tensor_data_mutable (out);
   guint32 words[4];
-
   for (gint64 i = 0; i < n;) {
     muster_philox_next (&random, words);
     for (int j = 0; j < 4 && i < n && is_short; j++)
@@ -255,7 +248,6 @@ static gboolean
 draw_integer (MusterKernel *k, MusterPhilox random, int input, MusterTensor *out, GError **error)
 {
   gint64 low, high;
-
   if (!muster_check_scalar (k, input, "minval", error) ||
       !muster_check_scalar (k, input + 1, "maxval", error))
     return FALSE;

@@ -11,7 +11,6 @@ static int
 read_shape (MusterKernel *k, int i, gint64 *dims, GError **error)
 {
   int n;
-
   if (muster_tensor_n_dims (muster_kernel_input (k, i)) != 1) {
     g_autofree char *shape = muster_shape_text (muster_kernel_input (k, i));
     muster_invalid (error, "Input shape should be a vector, got shape: %s", shape);
@@ -79,7 +78,6 @@ gboolean
 muster_sparse_check_inside (const MusterSparse *self, GError **error)
 {
   const gint64 *index = muster_tensor_data (self->indices);
-
   for (gint64 i = 0; i < self->n; i++, index += self->n_dims)
     for (int d = 0; d < self->n_dims; d++)
       if (index[d] < 0 || index[d] >= self->dims[d])
@@ -91,7 +89,6 @@ gboolean
 muster_sparse_check_sorted (const MusterSparse *self, GError **error)
 {
   const gint64 *index = muster_tensor_data (self->indices);
-
   if (!muster_sparse_check_inside (self, error))
     return FALSE;
   for (gint64 i = 0; i < self->n; i++, index += self->n_dims) {
@@ -109,7 +106,6 @@ gint64
 muster_sparse_offset (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims)
 {
   gint64 at = 0;
-
   for (int d = 0; d < n_dims; d++) {
     const gint64 index = muster_int_at (indices, i * n_dims + d);
     if (index < 0 || index >= dims[d])
@@ -142,7 +138,6 @@ check_to_dense (MusterKernel *k, int n_dims, gint64 n, GError **error)
 {
   const MusterTensor *indices = muster_kernel_input (k, 0), *values = muster_kernel_input (k, 2);
   const int rank = muster_tensor_n_dims (indices), values_rank = muster_tensor_n_dims (values);
-
   if (rank > 2)
     return muster_invalid (
         error, "sparse_indices should be a scalar, vector, or matrix, got rank %d", rank);
@@ -164,7 +159,6 @@ put_values (MusterKernel *k, MusterResult *result, gint64 n, gboolean validates,
   const MusterElements from = muster_elements (values);
   const gsize step = muster_tensor_n_dims (values) == 0 ? 0 : result->size;
   gint64 last = -1;
-
   for (gint64 i = 0; i < n; i++) {
     gint64 at = muster_sparse_offset (indices, i, result->n_dims, result->dims);
     if (at < 0)
@@ -188,7 +182,6 @@ compute_to_dense (MusterKernel *k, GError **error)
   gint64 dims[MUSTER_MAX_DIMS];
   const int n_dims = read_shape (k, 1, dims, error);
   g_auto (MusterResult) result = {0};
-
   if (n_dims < 0 || !check_to_dense (k, n_dims, n, error) ||
       !muster_result_begin (&result, k, muster_tensor_dtype (values), n_dims, dims, error))
     return FALSE;
@@ -203,7 +196,6 @@ infer_size (gint64 *to, int n_to, gint64 total, GError **error)
 {
   gint64 known = 1;
   int unknown = -1;
-
   for (int d = 0; d < n_to; d++) {
     if (to[d] == -1 && unknown >= 0)
       return muster_invalid (error, "only one output dimension may be -1, not both %d and %d",
@@ -242,7 +234,6 @@ static int
 read_target (MusterKernel *k, gint64 total, gint64 *to, GError **error)
 {
   int n_to = -1;
-
   if (muster_tensor_n_dims (muster_kernel_input (k, 2)) != 1)
     muster_invalid (error, "Target shape should be a vector");
   else
@@ -263,7 +254,6 @@ move_indices (MusterTensor *indices, int n_dims, const gint64 *dims, int n_to, c
               gint64 *moved)
 {
   const gint64 n = muster_tensor_dims (indices)[0];
-
   for (gint64 i = 0; i < n; i++, moved += n_to) {
     guint64 place = 0;
     for (int d = 0; d < n_dims; d++)
@@ -284,7 +274,6 @@ compute_reshape (MusterKernel *k, GError **error)
   MusterTensor *indices = muster_kernel_input (k, 0);
   gint64 dims[MUSTER_MAX_DIMS], to[MUSTER_MAX_DIMS];
   const int n_dims = read_shape (k, 1, dims, error);
-
   if (n_dims < 0 || !check_sparse (indices, NULL, n_dims, error))
     return FALSE;
   const gint64 total = muster_shape_n_elements (n_dims, dims);
@@ -327,7 +316,6 @@ count_rows (MusterKernel *k, MusterTensor *indices, int n_dims, Rows *rows, Must
             GError **error)
 {
   gint64 *counts = muster_kernel_alloc0 (k, rows->n_rows, sizeof (gint64), error), at = 0;
-
   rows->first = counts;
   if (counts == NULL)
     return FALSE;
@@ -360,7 +348,6 @@ fill_rows (MusterKernel *k, Rows *rows, int n_dims, MusterTensor *is_empty, GErr
   MusterElements from = muster_elements (values);
   MusterElements other = muster_elements (muster_kernel_input (k, 3));
   g_auto (MusterResult) result = {0};
-
   out = muster_kernel_output (k, 0, 2, (gint64[]){rows->n_out, n_dims}, error);
   back = out == NULL ? NULL : muster_kernel_output (k, 3, 1, &rows->n, error);
   if (back == NULL ||
@@ -391,7 +378,6 @@ compute_fill_empty_rows (MusterKernel *k, GError **error)
   gint64 dims[MUSTER_MAX_DIMS];
   int n_dims = read_shape (k, 2, dims, error);
   g_auto (Rows) rows = {0};
-
   if (n_dims < 0)
     return FALSE;
   if (n_dims == 0)
@@ -467,7 +453,6 @@ compare_rows (gconstpointer a, gconstpointer b, gpointer data)
   const Sorting *s = data;
   const gint64 *x = s->indices + *(const gint64 *)a * s->n_dims;
   const gint64 *y = s->indices + *(const gint64 *)b * s->n_dims;
-
   for (int i = 0; i < s->n_axes; i++)
     if (x[s->axes[i]] != y[s->axes[i]])
       return x[s->axes[i]] < y[s->axes[i]] ? -1 : 1;
@@ -481,7 +466,6 @@ muster_sparse_sort (MusterKernel *k, const gint64 *indices, gint64 n, int n_dims
   Sorting sorting = {indices, n_dims, n_axes, axes};
   gboolean is_sorted = TRUE;
   gint64 *order;
-
   if (n > G_MAXINT) {
     muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                  "%" G_GINT64_FORMAT " values are too many to be sorted", n);

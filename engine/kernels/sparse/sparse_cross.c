@@ -91,7 +91,6 @@ static gboolean
 read_columns (MusterKernel *k, Cross *c, int n_others, GError **error)
 {
   const int n = (int)muster_kernel_attr_int (k, "N", 0);
-
   c->n_sparse = n;
   c->n_columns = muster_kernel_n_inputs (k) - n_others - 2 * n;
   c->columns = muster_kernel_alloc0 (k, (gint64)c->n_columns + 1, sizeof *c->columns, error);
@@ -150,7 +149,6 @@ static gboolean
 next_row (Cross *c)
 {
   gint64 row = c->row + 1, furthest;
-
   for (;; row = furthest) {
     furthest = row;
     for (int i = 0; i < c->n_sparse; i++) {
@@ -192,7 +190,6 @@ static gboolean
 count_crosses (Cross *c, GError **error)
 {
   gboolean has_none = c->n_columns == 0;
-
   for (int i = c->n_sparse; i < c->n_columns; i++)
     has_none = has_none || c->columns[i].n == 0;
   rewind_rows (c);
@@ -227,7 +224,6 @@ static guint64
 feature_hash (const Cross *c, const Column *column, gint64 i)
 {
   guint8 bytes[8];
-
   if (muster_tensor_dtype (column->values) == MUSTER_STRING) {
     MusterString s = muster_tensor_string (column->values, i);
     return c->kind == KEYED_STRONG ? muster_sip_hash (c->key, s.data, s.size)
@@ -248,7 +244,6 @@ join_hashes (guint64 a, guint64 b)
   const guint64 m = G_GUINT64_CONSTANT (0xc6a4a7935bd1e995);
   const guint64 mixed = b * m;
   guint64 hash = (a ^ m ^ (mixed ^ mixed >> 47) * m) * m;
-
   hash = (hash ^ hash >> 47) * m;
   return hash ^ hash >> 47;
 }
@@ -257,7 +252,6 @@ static gint64
 hash_cross (const Cross *c, const gint64 *at)
 {
   guint64 hash = c->kind == HASHED ? c->key[0] : 0;
-
   for (int i = 0; i < c->n_columns; i++) {
     const guint64 feature = feature_hash (c, &c->columns[i], c->columns[i].first + at[i]);
     hash = i == 0 && c->kind != HASHED ? feature : join_hashes (hash, feature);
@@ -280,7 +274,6 @@ static gboolean
 next_cross (const Cross *c, gint64 *at)
 {
   int i = c->n_columns - 1;
-
   while (i >= 0 && ++at[i] == c->columns[i].count)
     at[i--] = 0;
   return i >= 0;
@@ -332,7 +325,6 @@ static gboolean
 compute_cross (MusterKernel *k, GError **error)
 {
   g_auto (Cross) c = {.separator = {"_X_", 3}};
-
   c.kind = muster_kernel_output_dtype (k, 1) == MUSTER_STRING ? JOINED : HASHED;
   c.key[0] = (guint64)muster_kernel_attr_int (k, "hash_key", 0);
   c.n_buckets = buckets_of (muster_kernel_attr_int (k, "num_buckets", 0));
@@ -351,7 +343,6 @@ compute_cross_joined (MusterKernel *k, GError **error)
 {
   const int n = muster_kernel_n_inputs (k);
   g_auto (Cross) c = {.kind = JOINED};
-
   if (!read_columns (k, &c, 1, error))
     return FALSE;
   if (muster_tensor_n_dims (muster_kernel_input (k, n - 1)) != 0)
@@ -365,7 +356,6 @@ static gboolean
 check_single (MusterKernel *k, int i, const char *name, GError **error)
 {
   const gint64 n = muster_tensor_n_elements (muster_kernel_input (k, i));
-
   return n == 1 || muster_invalid (error,
                                    "Input \"%s\" must have length 1 but has length "
                                    "%" G_GINT64_FORMAT,
@@ -378,7 +368,6 @@ compute_cross_hashed (MusterKernel *k, GError **error)
   const int n = muster_kernel_n_inputs (k);
   MusterTensor *salt = muster_kernel_input (k, n - 1);
   g_auto (Cross) c = {0};
-
   if (!read_columns (k, &c, 3, error) || !check_single (k, n - 3, "num_buckets", error) ||
       !check_single (k, n - 2, "strong_hash", error))
     return FALSE;

@@ -85,7 +85,6 @@ compute_add (MusterKernel *k, GError **error)
 {
   MusterSparse s;
   MusterTensor *out;
-
   if (!muster_sparse_read (k, 0, 1, 2, &s, error) || !muster_sparse_check_size (&s, error) ||
       (out = muster_kernel_output (k, 0, 0, NULL, error)) == NULL)
     return FALSE;
@@ -129,7 +128,6 @@ make_row (MusterKernel *k, const Batch *batch, gint64 first, gint64 n, GError **
   g_auto (MusterResult) values = {0};
   g_autoptr (MusterTensor) taken = NULL, indices = muster_kernel_temporary (
                                              k, MUSTER_INT64, 2, (gint64[]){n, n_dims - 1}, error);
-
   if (indices == NULL ||
       !muster_result_begin (&values, k, muster_tensor_dtype (from->values), 1, &n, error))
     return NULL;
@@ -148,7 +146,6 @@ make_rows (MusterKernel *k, Batch *batch, GError **error)
 {
   const gint64 *index = muster_tensor_data (batch->from->indices), n = batch->from->n;
   const int n_dims = batch->from->n_dims;
-
   for (gint64 i = 0, end; i < n; i = end) {
     const gint64 row = index[i * n_dims];
     for (end = i + 1; end < n && index[end * n_dims] == row;)
@@ -192,7 +189,6 @@ static gboolean
 begin_batch (MusterKernel *k, const MusterSparse *s, Batch *batch, GError **error)
 {
   const gint64 n_dims = s->n_dims - 1;
-
   batch->from = s;
   batch->n_rows = s->dims[0];
   batch->rows = muster_kernel_alloc0 (k, batch->n_rows, sizeof (Held *), error);
@@ -211,7 +207,6 @@ compute_add_many (MusterKernel *k, GError **error)
   MusterSparse s;
   MusterTensor *out;
   g_auto (Batch) batch = {0};
-
   if (!muster_sparse_read (k, 0, 1, 2, &s, error))
     return FALSE;
   if (s.n_dims < 2)
@@ -248,7 +243,6 @@ static gboolean
 take_held (SparseMap *self, const gint64 *numbers, gint64 n, Taken *taken, GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   for (gint64 i = 0; i < n; i++) {
     gpointer held;
     if (!g_hash_table_steal_extended (self->held, &numbers[i], NULL, &held))
@@ -295,7 +289,6 @@ set_taken (MusterKernel *k, const Taken *taken, GError **error)
   MusterTensor *indices = muster_kernel_output (k, 0, 2, (gint64[]){taken->n_values, rank}, error);
   MusterTensor *shape = indices == NULL ? NULL : muster_kernel_output (k, 2, 1, &rank, error);
   g_auto (MusterResult) values = {0};
-
   if (shape == NULL || !muster_result_begin (&values, k, muster_kernel_output_dtype (k, 1), 1,
                                              &taken->n_values, error))
     return FALSE;
@@ -324,7 +317,6 @@ compute_take_many (MusterKernel *k, GError **error)
   MusterTensor *numbers = muster_kernel_input (k, 0);
   const gint64 n = muster_tensor_n_elements (numbers);
   g_auto (Taken) taken = {0};
-
   if (muster_tensor_n_dims (numbers) != 1) {
     g_autofree char *shape = muster_shape_text (numbers);
     return muster_invalid (error, "sparse_handles should be a vector but received shape %s", shape);

@@ -19,7 +19,6 @@ read_shapes (MusterKernel *k, Shapes *s, GError **error)
   MusterTensor *indices = muster_kernel_input (k, 0), *values = muster_kernel_input (k, 1);
   MusterTensor *b = muster_kernel_input (k, 3);
   gint64 dims[2];
-
   if (muster_tensor_n_dims (b) != 2)
     return muster_invalid (error, "Tensor 'b' is not a matrix");
   if (muster_tensor_n_dims (muster_kernel_input (k, 2)) != 1)
@@ -123,7 +122,6 @@ compute_multiply (MusterKernel *k, GError **error)
   g_autoptr (MusterTensor) values = NULL, b = NULL;
   MusterTensor *out;
   Shapes s;
-
   if (!read_shapes (k, &s, error))
     return FALSE;
   const gboolean is_empty = s.rows == 0 || s.n == 0 || s.cols == 0; /* its indices don't matter */

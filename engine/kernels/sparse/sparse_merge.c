@@ -28,7 +28,6 @@ merge (MusterKernel *k, const MusterSparse *a, const MusterSparse *b, Merged *me
 {
   const gint64 *x = muster_tensor_data (a->indices), *y = muster_tensor_data (b->indices);
   const int n_dims = a->n_dims;
-
   if ((merged->a = muster_kernel_alloc (k, a->n + b->n, sizeof (gint64), error)) == NULL ||
       (merged->b = muster_kernel_alloc (k, a->n + b->n, sizeof (gint64), error)) == NULL)
     return FALSE;
@@ -49,7 +48,6 @@ gather_values (MusterKernel *k, MusterTensor *values, const gint64 *at, gint64 n
   const gsize size = muster_dtype_size (muster_tensor_dtype (values));
   MusterTensor *picked = muster_kernel_temporary (k, muster_tensor_dtype (values), 1, &n, error);
   guint8 *to = picked != NULL ? muster_tensor_data_mutable (picked) : NULL;
-
   for (gint64 i = 0; picked != NULL && i < n; i++, to += size)
     if (at[i] < 0)
       memset (to, 0, size);
@@ -83,7 +81,6 @@ combine (MusterKernel *k, const MusterLoop2 *loops, const MusterSparse *a, const
 {
   const MusterDType dtype = muster_tensor_dtype (a->values);
   g_autoptr (MusterTensor) x = NULL, y = NULL;
-
   if (!muster_check_loop2 (loops, dtype, error) ||
       (x = gather_values (k, a->values, merged->a, merged->n, error)) == NULL ||
       (y = gather_values (k, b->values, merged->b, merged->n, error)) == NULL)
@@ -100,7 +97,6 @@ set_indices (MusterKernel *k, const MusterSparse *a, const MusterSparse *b, cons
   const gsize size = (gsize)a->n_dims * sizeof (gint64);
   MusterTensor *out = muster_kernel_output (k, 0, 2, (gint64[]){merged->n, a->n_dims}, error);
   guint8 *to = out != NULL ? muster_tensor_data_mutable (out) : NULL;
-
   for (gint64 i = 0; out != NULL && size > 0 && i < merged->n; i++, to += size)
     memcpy (to,
             merged->a[i] >= 0
@@ -116,7 +112,6 @@ reaches (MusterTensor *values, gint64 i, MusterTensor *threshold)
 {
   const void *data = muster_tensor_data (values), *limit = muster_tensor_data (threshold);
   gint64 x = 0, least = 0;
-
   switch (muster_tensor_dtype (values)) {
   case MUSTER_FLOAT:
     return *(const float *)limit <= fabsf (((const float *)data)[i]);
@@ -144,7 +139,6 @@ drop_small_sums (Merged *merged, MusterTensor *sums, MusterTensor *threshold)
   const gsize size = muster_dtype_size (muster_tensor_dtype (sums));
   guint8 *data = muster_tensor_data_mutable (sums);
   gint64 kept = 0;
-
   for (gint64 i = 0; i < merged->n; i++) {
     if (merged->a[i] >= 0 && merged->b[i] >= 0 && !reaches (sums, i, threshold))
       continue;
@@ -166,7 +160,6 @@ compute_add (MusterKernel *k, GError **error)
   MusterTensor *threshold = muster_kernel_input (k, 6), *out;
   const MusterDType dtype = muster_kernel_output_dtype (k, 1);
   const MusterDType real = muster_dtype_is_complex (dtype) ? muster_complex_part (dtype) : dtype;
-
   if (muster_tensor_dtype (threshold) != real)
     return muster_invalid (error, "The threshold for %s is %s, not %s", muster_dtype_name (dtype),
                            muster_dtype_name (real),
@@ -201,7 +194,6 @@ set_gradient (MusterKernel *k, int i, MusterTensor *indices, GError **error)
   const gint64 *x = muster_tensor_data (indices), *y = muster_tensor_data (sum);
   const gsize size = muster_dtype_size (muster_tensor_dtype (grad));
   guint8 *to;
-
   out = muster_kernel_output (k, i, 1, &n, error);
   if (out == NULL)
     return FALSE;
@@ -223,7 +215,6 @@ static gboolean
 compute_add_grad (MusterKernel *k, GError **error)
 {
   MusterTensor *grad = muster_kernel_input (k, 0), *sum = muster_kernel_input (k, 3);
-
   for (int i = 1; i < 4; i++)
     if (muster_tensor_n_dims (muster_kernel_input (k, i)) != 2)
       return muster_invalid (error, "a_indices, b_indices and sum_indices must be matrices");
@@ -247,7 +238,6 @@ combine_all (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   MusterSparse a, b;
   g_auto (Merged) merged = {0};
   MusterTensor *values;
-
   if (!read_both (k, &a, &b, error) || !muster_sparse_check_inside (&a, error) ||
       !muster_sparse_check_inside (&b, error) || !merge (k, &a, &b, &merged, error) ||
       (values = combine (k, loops, &a, &b, &merged, error)) == NULL)
@@ -355,7 +345,6 @@ compute_add_to_dense (MusterKernel *k, GError **error)
   const gsize size = muster_dtype_size (dtype);
   MusterSparse s;
   guint8 *to;
-
   if (!muster_sparse_read (k, 0, 1, 2, &s, error) ||
       !muster_check_loop2 (muster_add_loops, dtype, error))
     return FALSE;

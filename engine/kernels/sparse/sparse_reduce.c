@@ -30,7 +30,6 @@ static gboolean
 read_axes (MusterKernel *k, Groups *g, GError **error)
 {
   MusterTensor *axes = muster_kernel_input (k, 3);
-
   if (muster_tensor_n_dims (axes) > 1)
     return muster_invalid (error, "Expected reduction_axes to be a scalar or a vector; got rank %d",
                            muster_tensor_n_dims (axes));
@@ -49,7 +48,6 @@ static gboolean
 read_groups (MusterKernel *k, Groups *g, GError **error)
 {
   int n = 0;
-
   if (!muster_sparse_read (k, 0, 1, 2, &g->s, error) || !muster_sparse_check_size (&g->s, error) ||
       !read_axes (k, g, error))
     return FALSE;
@@ -81,7 +79,6 @@ group_end (const Groups *g, gint64 i)
 {
   const gint64 *first = row_at (g, i);
   gint64 end = i + 1;
-
   for (; end < g->s.n; end++)
     for (int d = 0; d < g->n_axes; d++)
       if (row_at (g, end)[g->axes[d]] != first[g->axes[d]])
@@ -94,7 +91,6 @@ static gint64
 group_offset (const Groups *g, gint64 i)
 {
   gint64 place = 0;
-
   for (int d = 0; d < g->n_axes; d++) {
     const gint64 index = row_at (g, i)[g->axes[d]], size = g->s.dims[g->axes[d]];
     if (index < 0 || index >= size)
@@ -145,7 +141,6 @@ reduce_to_dense (MusterKernel *k, const Reduce *reduces, GError **error)
   g_autoptr (MusterTensor) values = NULL;
   MusterTensor *out;
   Reduce reduce;
-
   if (!read_groups (k, &g, error) || (values = muster_number_input (k, 1, error)) == NULL ||
       (out = muster_number_output (k, 0, g.n_dims, g.dims, error)) == NULL)
     return FALSE;
@@ -173,7 +168,6 @@ reduce_to_sparse (MusterKernel *k, const Reduce *reduces, GError **error)
   MusterTensor *out, *indices, *shape;
   gint64 n = 0, *to;
   Reduce reduce;
-
   if (!read_groups (k, &g, error) || (values = muster_number_input (k, 1, error)) == NULL)
     return FALSE;
   for (gint64 i = 0; i < g.s.n; i = group_end (&g, i))
@@ -249,7 +243,6 @@ compute_softmax (MusterKernel *k, GError **error)
   MusterTensor *out;
   const gint64 *indices;
   gsize size;
-
   if (!muster_sparse_read (k, 0, 1, 2, &s, error) || !muster_sparse_check_size (&s, error))
     return FALSE;
   if (s.n_dims < 2)

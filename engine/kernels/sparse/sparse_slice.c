@@ -9,7 +9,6 @@ static gboolean
 set_shape (MusterKernel *k, int i, int n_dims, const gint64 *dims, GError **error)
 {
   MusterTensor *shape = muster_kernel_output (k, i, 1, (gint64[]){n_dims}, error);
-
   if (shape != NULL && n_dims > 0)
     memcpy (muster_tensor_data_mutable (shape), dims, (gsize)n_dims * sizeof *dims);
   return shape != NULL;
@@ -41,7 +40,6 @@ join_indices (MusterKernel *k, const MusterSparse *parts, int n, int axis, Muste
 {
   const int n_dims = parts[0].n_dims;
   gint64 *indices, *to, first = 0;
-
   *joined = parts[0];
   joined->n = joined->dims[axis] = 0;
   for (int i = 0; i < n; i++)
@@ -122,7 +120,6 @@ check_size (MusterKernel *k, int i, GError **error)
   const int n_dims = muster_check_vector (k, i, "Input shapes", error)
                          ? muster_kernel_input_ints (k, i, dims, MUSTER_MAX_DIMS, error)
                          : -1;
-
   return n_dims >= 0 && (muster_shape_n_elements (n_dims, dims) >= 0 ||
                          muster_fail (error, MUSTER_ERROR_INTERNAL,
                                       "Encountered overflow from large input shape."));
@@ -189,7 +186,6 @@ set_box (MusterKernel *k, int i, int step, const MusterSparse *s, const Box *box
   MusterTensor *out;
   MusterElements from = muster_elements (s->values);
   g_auto (MusterResult) values = {0};
-
   for (gint64 row = 0; row < s->n; row++)
     n += is_within (box, indices + row * s->n_dims, s->n_dims);
   out = muster_kernel_output (k, i, 2, (gint64[]){n, s->n_dims}, error);
@@ -216,7 +212,6 @@ compute_slice (MusterKernel *k, GError **error)
   static const char *const names[] = {"start", "size"};
   MusterSparse s;
   Box box;
-
   if (!muster_sparse_read (k, 0, 1, 2, &s, error) || !muster_sparse_check_size (&s, error))
     return FALSE;
   for (int i = 0; i < 2; i++) {
@@ -275,7 +270,6 @@ static gboolean
 is_moved (MusterTensor *in, gint64 i, MusterTensor *out, gint64 j, MusterTensor *start)
 {
   const gint64 n_dims = muster_tensor_dims (in)[1];
-
   for (gint64 d = 0; d < n_dims; d++)
     if ((guint64)muster_int_at (in, i * n_dims + d) !=
         (guint64)muster_int_at (out, j * n_dims + d) + (guint64)muster_int_at (start, d))
@@ -290,7 +284,6 @@ compute_slice_grad (MusterKernel *k, GError **error)
   MusterTensor *start = muster_kernel_input (k, 2), *out = muster_kernel_input (k, 3), *result;
   const gsize size = muster_dtype_size (muster_tensor_dtype (grad));
   gint64 n, used = 0;
-
   if (!check_slice_grad (grad, in, start, out, error))
     return FALSE;
   n = muster_tensor_dims (in)[0];
@@ -320,7 +313,6 @@ compute_split (MusterKernel *k, GError **error)
   MusterSparse s;
   Box box = {.start = {0}};
   gint64 axis, size;
-
   if (!muster_check_scalar (k, 0, "split_dim", error) ||
       !muster_sparse_read (k, 1, 2, 3, &s, error) || !muster_sparse_check_size (&s, error))
     return FALSE;

@@ -49,7 +49,6 @@ compute_ensure_shape (MusterKernel *k, GError **error)
   gint64 dims[MUSTER_MAX_DIMS];
   int n = muster_node_shape (muster_kernel_node (k), "shape", dims, MUSTER_MAX_DIMS);
   gboolean fits = n < 0 || n == muster_tensor_n_dims (x);
-
   for (int i = 0; fits && i < n; i++)
     fits = dims[i] < 0 || dims[i] == muster_tensor_dims (x)[i];
   if (!fits) {

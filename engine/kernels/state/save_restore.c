@@ -29,7 +29,6 @@ prefix_text (MusterKernel *k, GError **error)
 {
   MusterTensor *prefix = muster_kernel_input (k, 0);
   const gint64 n = muster_tensor_n_elements (prefix);
-
   if (n == 1)
     return text_at (k, prefix, 0, error);
   muster_invalid (error, "Input prefix should have a single element, got %" G_GINT64_FORMAT, n);
@@ -74,7 +73,6 @@ static void
 save_names_free (gpointer data)
 {
   SaveNames *self = data;
-
   muster_tensor_unref (self->names);
   muster_tensor_unref (self->slices);
   muster_bundle_names_unref (self->sorted);
@@ -96,7 +94,6 @@ take_save_names (MusterKernel *k)
 {
   MusterTensor *names = muster_kernel_input (k, 1), *slices = muster_kernel_input (k, 2);
   g_autoptr (SaveNames) kept = (SaveNames *)muster_kernel_take_memo (k);
-
   if (kept != NULL && kept->names == names && kept->slices == slices)
     return g_steal_pointer (&kept);
   SaveNames *self = g_new (SaveNames, 1);
@@ -129,7 +126,6 @@ add_tensors (MusterKernel *k, MusterBundleWriter *writer, int n, GError **error)
 {
   SaveNames *names = take_save_names (k);
   gboolean is_added;
-
   if (names->sorted != NULL) {
     g_autofree MusterTensor **tensors = g_new (MusterTensor *, n);
     for (int i = 0; i < n; i++)
@@ -174,7 +170,6 @@ is_no_file (const GError *failure)
 {
   static const GFileError none[] = {G_FILE_ERROR_NOTDIR, G_FILE_ERROR_NAMETOOLONG,
                                     G_FILE_ERROR_LOOP};
-
   for (gsize i = 0; i < G_N_ELEMENTS (none); i++)
     if (g_error_matches (failure, G_FILE_ERROR, (int)none[i]))
       return TRUE;
@@ -198,7 +193,6 @@ open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
 {
   g_autoptr (GError) own = NULL;
   MusterBundleReader *reader = muster_bundle_reader_open (storage, prefix, &own);
-
   if (reader != NULL)
     return reader;
   if (is_no_file (own) && is_directory (storage, prefix))
@@ -228,7 +222,6 @@ static gboolean
 check_entry (MusterBundleReader *reader, const char *name, MusterDType wanted, GError **error)
 {
   const MusterBundleEntry *entry = muster_bundle_reader_find (reader, name);
-
   if (entry == NULL) {
     return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "Key %s not found in checkpoint", name);
   }
@@ -246,7 +239,6 @@ all_texts (MusterKernel *k, MusterTensor *list, GError **error)
 {
   const gint64 n = muster_tensor_n_elements (list);
   g_auto (GStrv) texts = muster_kernel_alloc0 (k, n + 1, sizeof (char *), error);
-
   for (gint64 i = 0; texts != NULL && i < n; i++)
     if ((texts[i] = text_at (k, list, i, error)) == NULL)
       return NULL;
@@ -362,7 +354,6 @@ static gboolean
 compute_sharded_filename (MusterKernel *k, GError **error)
 {
   char end[64];
-
   if (!muster_check_scalar (k, 1, "shard", error) ||
       !muster_check_scalar (k, 2, "num_shards", error))
     return FALSE;
@@ -375,7 +366,6 @@ static gboolean
 compute_sharded_filespec (MusterKernel *k, GError **error)
 {
   char end[64];
-
   if (!muster_check_scalar (k, 1, "num_shards", error))
     return FALSE;
   g_snprintf (end, sizeof end, "-\?\?\?\?\?-of-%05d", (int)muster_kernel_input_int (k, 1));

@@ -12,7 +12,6 @@ read_resource (MusterKernel *k, int i, GError **error)
 {
   MusterVariable *variable = muster_kernel_variable (k, i);
   MusterTensor *value = muster_variable_read (variable);
-
   if (value == NULL)
     muster_variable_set_not_found (variable, error);
   return value;
@@ -32,7 +31,6 @@ other_shape (MusterVariable *variable, MusterTensor *value)
   g_autoptr (MusterTensor) old = muster_variable_read (variable);
   const gint64 *dims = NULL;
   int n_dims;
-
   if (old != NULL)
     return muster_same_shape (old, value) ? NULL : muster_shape_text (old);
   n_dims = muster_variable_shape (variable, &dims);
@@ -66,7 +64,6 @@ compute_assign_variable (MusterKernel *k, GError **error)
 {
   MusterVariable *variable = muster_kernel_variable (k, 0);
   MusterTensor *value = muster_kernel_input (k, 1);
-
   if (!muster_check_variable_dtype (variable, muster_tensor_dtype (value), error))
     return FALSE;
   if (muster_kernel_attr_bool (k, "validate_shape", FALSE)) {
@@ -94,7 +91,6 @@ update (MusterKernel *k, const MusterLoop2 *loops, const char *op, GError **erro
   gboolean same;
   const void *from;
   void *data;
-
   if (!muster_check_variable_dtype (variable, dtype, error))
     return FALSE;
   if (!muster_check_loop2 (loops, dtype, error))
@@ -142,7 +138,6 @@ compute_read_variable (MusterKernel *k, GError **error)
 {
   MusterVariable *variable = muster_kernel_variable (k, 0);
   g_autoptr (MusterTensor) value = muster_variable_read (variable);
-
   if (value == NULL)
     return muster_kernel_fail_uninitialized (k, 0, error);
   if (!muster_check_variable_dtype (variable, muster_kernel_output_dtype (k, 0), error))
@@ -157,7 +152,6 @@ compute_variable_shape (MusterKernel *k, GError **error)
   g_autoptr (MusterTensor) value = read_resource (k, 0, error);
   MusterTensor *out;
   gint64 n;
-
   if (value == NULL)
     return FALSE;
   n = muster_tensor_n_dims (value);
@@ -173,7 +167,6 @@ static gboolean
 compute_destroy (MusterKernel *k, GError **error)
 {
   const gboolean must_exist = !muster_kernel_attr_bool (k, "ignore_lookup_error", TRUE);
-
   if (muster_kernel_has_resource (k, 0))
     return muster_kernel_destroy_resource (k, 0, must_exist, error);
   MusterVariable *variable = muster_kernel_variable (k, 0);
@@ -189,7 +182,6 @@ static gboolean
 compute_is_initialized (MusterKernel *k, GError **error)
 {
   MusterTensor *out = muster_kernel_output (k, 0, 0, NULL, error);
-
   if (out == NULL)
     return FALSE;
   *(guint8 *)muster_tensor_data_mutable (out) =
@@ -218,7 +210,6 @@ compute_count_up_to (MusterKernel *k, GError **error)
   gboolean counted;
   MusterTensor *out;
   void *data;
-
   if (!muster_check_variable_dtype (variable, dtype, error))
     return FALSE;
   data = muster_variable_begin_update (variable);
@@ -251,7 +242,6 @@ compute_resource_gather (MusterKernel *k, GError **error)
 {
   g_autoptr (MusterTensor) value = read_resource (k, 0, error);
   gint64 batch = muster_kernel_attr_int (k, "batch_dims", 0);
-
   if (value == NULL || !muster_check_variable_dtype (muster_kernel_variable (k, 0),
                                                      muster_kernel_output_dtype (k, 0), error))
     return FALSE;
@@ -308,7 +298,6 @@ scatter_rows (MusterTensor *value, guint8 *data, MusterTensor *indices, MusterTe
   const MusterElements elements = muster_elements (updates);
   gsize size = elements.size;
   const guint8 *from = elements.data;
-
   for (gint64 i = 0; i < n; i++)
     if (!muster_check_index (muster_int_at (indices, i), rows, i, error))
       return FALSE;
@@ -331,7 +320,6 @@ scatter_strings (MusterTensor *value, guint8 *strings, gpointer user_data, GErro
 {
   MusterKernel *k = user_data;
   MusterTensor *indices = muster_kernel_input (k, 1), *updates = muster_kernel_input (k, 2);
-
   return check_updates (value, indices, updates, error) &&
          scatter_rows (value, strings, indices, updates, NULL, error);
 }
@@ -344,7 +332,6 @@ scatter (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   MusterDType dtype = muster_tensor_dtype (updates);
   gboolean done;
   void *data;
-
   if (!muster_check_variable_dtype (variable, dtype, error))
     return FALSE;
   if (loops != NULL && !muster_check_loop2 (loops, dtype, error))

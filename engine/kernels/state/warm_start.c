@@ -13,7 +13,6 @@ static char *
 vocabulary_name (MusterKernel *k, int i, const char *name, GError **error)
 {
   MusterTensor *tensor = muster_kernel_input (k, i);
-
   if (muster_tensor_n_dims (tensor) != 0) {
     g_autofree char *shape = muster_shape_text (tensor);
     muster_invalid (error, "%s should be a single string, but got %s", name, shape);
@@ -42,7 +41,6 @@ read_vocabulary (MusterKernel *k, const char *filename, gint64 n_lines, gboolean
       .key_index = by_line ? MUSTER_LOOKUP_WHOLE_LINE : MUSTER_LOOKUP_LINE_NUMBER,
       .value_index = by_line ? MUSTER_LOOKUP_LINE_NUMBER : MUSTER_LOOKUP_WHOLE_LINE};
   g_autoptr (MusterLookupTable) table = muster_lookup_table_new (&kind);
-
   return muster_kernel_check_path (k, filename, error) &&
                  muster_lookup_table_fill_from_text (table, &text, muster_kernel_storage (k),
                                                      muster_kernel_cancellable (k),
@@ -60,7 +58,6 @@ find_words (MusterKernel *k, MusterLookupTable *words, MusterLookupTable *lines,
   g_autoptr (MusterTensor) no_word = muster_tensor_new_string ("");
   g_autoptr (MusterTensor) no_line = muster_tensor_new_int64 (-1), found = NULL;
   gint64 *number = numbers != NULL ? muster_tensor_data_mutable (numbers) : NULL;
-
   for (gint64 i = 0; number != NULL && i < n; i++)
     number[i] = first + i;
   if (number != NULL)
@@ -128,7 +125,6 @@ read_moves (MusterKernel *k, int i, Moves *moves, GError **error)
 {
   MusterTensor *remapping = muster_kernel_input (k, i);
   const gint64 *old = muster_tensor_data (remapping), n = muster_tensor_n_elements (remapping);
-
   moves->moves = muster_kernel_alloc (k, n, sizeof (Move), error);
   if (moves->moves == NULL || !muster_kernel_may_sort (k, n, sizeof (Move), error))
     return FALSE;
@@ -172,7 +168,6 @@ check_remapping (MusterKernel *k, int i, const char *name, const char *count, gi
                  GError **error)
 {
   MusterTensor *remapping = muster_kernel_input (k, i);
-
   if (muster_tensor_n_dims (remapping) != 1) {
     g_autofree char *shape = muster_shape_text (remapping);
     return muster_invalid (error, "The `%s` tensor must be 1-D, got a tensor of shape %s", name,
@@ -189,7 +184,6 @@ static gboolean
 read_remappings (MusterKernel *k, Matrix *m, GError **error)
 {
   MusterTensor *columns = muster_kernel_input (k, 3);
-
   m->n_columns = muster_kernel_attr_int (k, "num_cols", 0);
   m->moves_columns = muster_tensor_n_dims (columns) != 1 || muster_tensor_n_elements (columns) > 0;
   return check_remapping (k, 2, "row_remapping", "num_rows",
@@ -204,7 +198,6 @@ static gboolean
 check_matrix (Matrix *m, GError **error)
 {
   const MusterBundleEntry *entry = muster_bundle_reader_find (m->reader, m->name);
-
   if (entry == NULL)
     return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "Key %s not found in checkpoint", m->name);
   if (entry->dtype != MUSTER_FLOAT)
@@ -284,7 +277,6 @@ copy_matrix (MusterKernel *k, const Matrix *m, GError **error)
 {
   const gint64 most = m->is_sliced ? muster_kernel_attr_int (k, "max_rows_in_memory", -1) : -1;
   const gint64 last = m->rows.n > 0 ? m->rows.moves[m->rows.n - 1].old : -1;
-
   if (last >= m->n_old_rows)
     return muster_fail (error, MUSTER_ERROR_INTERNAL,
                         "Tensor %s has no row %" G_GINT64_FORMAT ": its rows are %" G_GINT64_FORMAT,
@@ -308,7 +300,6 @@ fill_missing (MusterKernel *k, const Matrix *m, GError **error)
   const gint64 n = muster_tensor_n_elements (values);
   const float *value = muster_tensor_data (values);
   gint64 at = 0;
-
   for (gint64 i = 0; i < n_rows; i++)
     for (gint64 j = 0; j < m->n_columns; j++) {
       if (rows[i] >= 0 && (!m->moves_columns || columns[j] >= 0))
@@ -332,7 +323,6 @@ compute_matrix (MusterKernel *k, GError **error)
 {
   g_auto (Matrix) m = {0};
   g_auto (MusterResult) result = {0};
-
   if (!read_remappings (k, &m, error) || !open_matrix (k, &m, error))
     return FALSE;
   const gint64 dims[] = {muster_tensor_n_elements (muster_kernel_input (k, 2)), m.n_columns};

@@ -89,7 +89,6 @@ match_all (MusterKernel *k, MusterTensor *x, const char *pattern, GError **error
   MusterTensor *out = regex == NULL ? NULL
                                     : muster_kernel_output (k, 0, muster_tensor_n_dims (x),
                                                             muster_tensor_dims (x), error);
-
   if (out == NULL)
     return FALSE;
   for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
@@ -128,7 +127,6 @@ static gint
 highest_group (const char *rewrite, GError **error)
 {
   gint highest = 0;
-
   for (const char *at = strchr (rewrite, '\\'); at != NULL; at = strchr (at + 2, '\\')) {
     if (at[1] != '\\' && !g_ascii_isdigit (at[1])) {
       (void)muster_invalid (error,
@@ -164,7 +162,6 @@ replace_one (MusterText *out, const GRegex *regex, MusterString s, const char *r
 {
   g_autoptr (GMatchInfo) match = NULL;
   gint from, to, done = 0;
-
   g_regex_match_full (regex, s.data, (gssize)s.size, 0, 0, &match, NULL);
   while (!out->failed && g_match_info_matches (match) &&
          g_match_info_fetch_pos (match, 0, &from, &to)) {
@@ -185,7 +182,6 @@ replace (MusterKernel *k, const char *pattern, const char *rewrite, GError **err
   g_autoptr (GRegex) regex = new_regex (pattern, FALSE, error);
   g_auto (MusterStrings) out = {0};
   gint highest = regex != NULL ? highest_group (rewrite, error) : -1;
-
   if (highest < 0 || !muster_strings_begin_like (&out, k, x, error))
     return FALSE;
   /* As in TensorFlow, a rewrite with an unknown group changes nothing. */

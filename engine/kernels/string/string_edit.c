@@ -21,7 +21,6 @@ edit_all (MusterKernel *k, Edit edit, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   g_auto (MusterStrings) out = {0};
-
   if (!muster_strings_begin_like (&out, k, x, error))
     return FALSE;
   for (gint64 i = 0; i < muster_tensor_n_elements (x) && !out.text.failed; i++) {
@@ -35,7 +34,6 @@ static void
 lower_bytes (MusterKernel *k G_GNUC_UNUSED, MusterString string, MusterText *out)
 {
   char *to = muster_text_extend (out, string.size);
-
   for (gsize i = 0; to != NULL && i < string.size; i++)
     to[i] = g_ascii_tolower (string.data[i]);
 }
@@ -44,7 +42,6 @@ static void
 upper_bytes (MusterKernel *k G_GNUC_UNUSED, MusterString string, MusterText *out)
 {
   char *to = muster_text_extend (out, string.size);
-
   for (gsize i = 0; to != NULL && i < string.size; i++)
     to[i] = g_ascii_toupper (string.data[i]);
 }
@@ -65,7 +62,6 @@ static void
 strip (MusterKernel *k G_GNUC_UNUSED, MusterString string, MusterText *out)
 {
   gsize from = 0, to = string.size;
-
   while (from < to && (g_ascii_isspace (string.data[from]) || string.data[from] == '\v'))
     from++;
   while (to > from && (g_ascii_isspace (string.data[to - 1]) || string.data[to - 1] == '\v'))
@@ -80,7 +76,6 @@ encode_base64 (MusterKernel *k, MusterString string, MusterText *out)
   const gsize size = (string.size + 2) / 3 * 4;
   char *to = muster_text_extend (out, size);
   gint state = 0, save = 0;
-
   if (to == NULL || size == 0)
     return;
   gsize written =
@@ -136,7 +131,6 @@ decode_base64 (MusterString string, MusterText *out)
   gsize size = string.size, given = size;
   gint state = 0;
   guint save = 0;
-
   while (size > 0 && given - size < 2 && string.data[size - 1] == '=')
     size--;
   if (size % 4 == 1 || (given != size && given % 4 != 0))
@@ -162,7 +156,6 @@ compute_decode_base64 (MusterKernel *k, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0);
   g_auto (MusterStrings) out = {0};
-
   if (!muster_strings_begin_like (&out, k, x, error))
     return FALSE;
   for (gint64 i = 0; i < muster_tensor_n_elements (x) && !out.text.failed; i++) {
@@ -183,7 +176,6 @@ static gint64
 n_characters (MusterString string)
 {
   gint64 n = 0;
-
   for (gsize i = 0; i < string.size; i++)
     n += begins_character (string.data[i]);
   return n;
@@ -225,7 +217,6 @@ cut (MusterString *string, gint64 pos, gint64 len, gboolean in_characters, gint6
 {
   gint64 n = in_characters ? n_characters (*string) : (gint64)string->size;
   gint64 from = pos < 0 ? pos + n : pos;
-
   if (from < 0 || from > n || (in_characters && pos < 0 && len < 0)) {
     g_autofree char *text = muster_string_text (*string);
     return muster_invalid (error,
@@ -250,7 +241,6 @@ compute_substr (MusterKernel *k, GError **error)
   MusterPlace place = {0};
   g_auto (MusterStrings) out = {0};
   MusterBroadcast b;
-
   if (!muster_same_shape (operands[1], lengths)) {
     g_autofree char *pos = muster_shape_text (operands[1]), *len = muster_shape_text (lengths);
     return muster_invalid (error, "pos and len should have the same shape, got: %s vs. %s", pos,
@@ -276,7 +266,6 @@ read_axes (MusterKernel *k, int n, int *axes, int *n_axes, GError **error)
 {
   MusterTensor *given = muster_kernel_input (k, 1);
   gboolean seen[MUSTER_MAX_DIMS] = {FALSE};
-
   *n_axes = (int)MIN (muster_tensor_n_elements (given), MUSTER_MAX_DIMS);
   for (int i = 0; i < *n_axes; i++) {
     gint64 axis = muster_int_at (given, i);

@@ -11,7 +11,6 @@ static gboolean
 read_key (MusterKernel *k, guint64 key[2], GError **error)
 {
   const Tensorflow__AttrValue *value = muster_kernel_attr (k, "key");
-
   if (value == NULL || value->value_case != TENSORFLOW__ATTR_VALUE__VALUE_LIST ||
       value->list == NULL || value->list->n_i != 2)
     return muster_invalid (error, "Key must have 2 elements");
@@ -26,7 +25,6 @@ hash_all (MusterKernel *k, Hash hash, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0), *out;
   gint64 n_buckets = muster_kernel_attr_int (k, "num_buckets", 0);
   guint64 key[2] = {0};
-
   if (n_buckets < 1)
     return muster_invalid (
         error, "Value for attr 'num_buckets' of %" G_GINT64_FORMAT " must be at least minimum 1",

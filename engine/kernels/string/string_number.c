@@ -101,7 +101,6 @@ append_string (MusterText *text, const Style *style, MusterString string)
 {
   char *end;
   gint64 width = g_ascii_strtoll (style->middle, &end, 10);
-
   if (width != 0 && *end == '.') /* without a width, TensorFlow ignores the precision */
     string.size = MIN (string.size, (gsize)g_ascii_strtoll (end + 1, NULL, 10));
   const gsize padding = (gsize)MAX (ABS (width) - (gint64)string.size, 0);
@@ -116,7 +115,6 @@ static void
 append_complex (MusterText *text, const Style *style, MusterDType dtype, const guint8 *at)
 {
   const gboolean is_single = dtype == MUSTER_COMPLEX64;
-
   muster_text_put_c (text, '(');
   append_double (text, style, is_single ? ((const float *)at)[0] : ((const double *)at)[0]);
   muster_text_put_c (text, ',');
@@ -128,7 +126,6 @@ static void
 append_number (MusterText *text, const Style *style, MusterDType dtype, const guint8 *at)
 {
   gint64 wide = 0;
-
   muster_widen (dtype, at, 1, &wide);
   if (dtype == MUSTER_DOUBLE)
     append_double (text, style, *(const double *)at);
@@ -153,7 +150,6 @@ compute_as_string (MusterKernel *k, GError **error)
   const guint8 *data = muster_tensor_data (x);
   g_auto (MusterStrings) out = {0};
   g_auto (Style) style = {0};
-
   if (!read_style (k, dtype, &style, error) || !muster_strings_begin_like (&out, k, x, error))
     return FALSE;
   for (gint64 i = 0; i < muster_tensor_n_elements (x) && !out.text.failed; i++) {
@@ -173,7 +169,6 @@ parse_floating (const char *text, MusterDType dtype, void *to)
 {
   char *end;
   double value = g_ascii_strtod (text, &end);
-
   if (end == text || *end != '\0')
     return FALSE;
   if (dtype == MUSTER_DOUBLE)
@@ -188,7 +183,6 @@ parse_unsigned (const char *text, MusterDType dtype, void *to)
 {
   char *end;
   guint64 value;
-
   errno = 0;
   value = g_ascii_strtoull (text, &end, 10);
   if (end == text || *end != '\0' || errno != 0 || text[0] == '-' ||
@@ -206,7 +200,6 @@ parse_signed (const char *text, MusterDType dtype, void *to)
 {
   char *end;
   gint64 value;
-
   errno = 0;
   value = g_ascii_strtoll (text, &end, 10);
   if (end == text || *end != '\0' || errno != 0 ||
@@ -278,7 +271,6 @@ compute_decode_raw (MusterKernel *k, GError **error)
   gsize each = muster_tensor_n_elements (x) > 0 ? muster_tensor_string (x, 0).size : 0;
   gsize size = muster_dtype_size (dtype), swapped = size;
   gint64 dims[MUSTER_MAX_DIMS + 1];
-
   if (n + 1 > MUSTER_MAX_DIMS)
     return muster_invalid (error, "DecodeRaw: too many dimensions");
   if (size == 0)
@@ -354,7 +346,6 @@ compute_parse (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0);
   MusterDType wanted = muster_kernel_output_dtype (k, 0);
   g_autoptr (MusterTensor) parsed = NULL;
-
   if (!muster_check_scalar (k, 0, "Expected `serialized` to be a scalar, got shape:", error) ||
       (parsed = parse (k, muster_tensor_string (x, 0), error)) == NULL)
     return FALSE;

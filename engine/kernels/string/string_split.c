@@ -39,7 +39,6 @@ static void
 add_part (Parts *self, const char *from, const char *to)
 {
   const MusterString part = {from, (gsize)(to - from)};
-
   muster_text_append (&self->parts, &part, sizeof part);
 }
 
@@ -49,7 +48,6 @@ set_parts (MusterKernel *k, Parts *parts, GError **error)
   gint64 n = n_parts (parts), n_strings = parts->n_strings, most = 0, at = 0;
   MusterTensor *indices, *shape = NULL;
   gint64 *to;
-
   if (!muster_text_check (&parts->parts, error))
     return FALSE;
   indices = muster_kernel_output (k, 0, 2, (gint64[]){n, 2}, error);
@@ -75,7 +73,6 @@ static void
 split_at_bytes (Parts *parts, MusterString string, MusterString delimiter, gboolean skips_empty)
 {
   const char *at = string.data, *end = at + string.size, *from = at;
-
   if (delimiter.size == 0) {
     for (; at < end; at++)
       add_part (parts, at, at + 1);
@@ -108,7 +105,6 @@ static void
 split_at_blanks (Parts *parts, MusterString string, gint64 most)
 {
   const char *end = string.data + string.size, *at = skip_blanks (string.data, end);
-
   for (gint64 n = 1; at < end; n++) {
     const char *from = at;
     while (at < end && skip_blanks (at, end) == at)
@@ -126,7 +122,6 @@ static void
 split_at_text (Parts *parts, MusterString string, MusterString separator, gint64 most)
 {
   const char *at = string.data, *end = at + string.size;
-
   for (gint64 n = 0; most <= 0 || n < most; n++) {
     const char *found =
         at == end ? NULL : memmem (at, (gsize)(end - at), separator.data, separator.size);
@@ -153,7 +148,6 @@ static MusterString
 string_at (MusterTensor *x, gint64 i)
 {
   MusterString string = muster_tensor_string (x, i);
-
   if (string.data == NULL)
     string.data = "";
   return string;
@@ -165,7 +159,6 @@ compute_split (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0), *delimiter = muster_kernel_input (k, 1);
   gboolean skips_empty = muster_kernel_attr_bool (k, "skip_empty", TRUE);
   g_auto (Parts) parts = {0};
-
   if (!check_vector (x, error))
     return FALSE;
   if (muster_tensor_n_dims (delimiter) != 0) {
@@ -188,7 +181,6 @@ compute_split_v2 (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0), *separator = muster_kernel_input (k, 1);
   gint64 most = muster_kernel_attr_int (k, "maxsplit", -1);
   g_auto (Parts) parts = {0};
-
   if (!check_vector (x, error))
     return FALSE;
   if (muster_tensor_n_dims (separator) != 0) {

@@ -25,7 +25,6 @@ read_scalars (MusterKernel *k, const MusterOptimizer *o, int n_tensors, MusterUp
               GError **error)
 {
   int n = 0;
-
   for (int i = o->n_slots; i < o->n_slots + o->n_scalars + n_tensors; i++) {
     MusterTensor *x = muster_kernel_input (k, i);
     if (i >= o->gradient && i < o->gradient + n_tensors)
@@ -44,7 +43,6 @@ muster_update_begin (MusterKernel *k, const MusterOptimizer *o, int n_tensors, M
                      GError **error)
 {
   MusterDType dtype = muster_tensor_dtype (muster_kernel_input (k, o->gradient));
-
   if (!read_scalars (k, o, n_tensors, u, error))
     return FALSE;
   for (int i = 0; i < o->n_slots; i++) {
@@ -92,7 +90,6 @@ gboolean
 muster_update_check_slots (const MusterOptimizer *o, const MusterUpdate *u, GError **error)
 {
   MusterTensor *var = muster_variable_peek (u->variables[0]);
-
   for (int i = 1; i < o->n_slots; i++)
     if (!check_shape (var, muster_variable_peek (u->variables[i]), o->names[i], error))
       return FALSE;
@@ -222,7 +219,6 @@ rewrite_piece (gint64 begin, gint64 end, gpointer data)
 {
   const Rewrite *self = data;
   Blocks buffers, *blocks = self->streams ? &buffers : NULL;
-
   for (gint64 start = begin; start < end; start += self->block) {
     const gint64 count = MIN (self->block, end - start);
     const gsize at = (gsize)start * self->size, size = (gsize)count * self->size;
@@ -252,7 +248,6 @@ apply_wide (const MusterOptimizer *o, const MusterUpdate *u, MusterDType dtype, 
                      .streams = block < n && copies (o, u) && (gsize)n * size >= STREAM_FROM,
                      .gradient = gradient,
                      .flag = flag};
-
   muster_parallel_for (n, MUSTER_PARALLEL_PIECE, rewrite_piece, &rewrite);
 }
 
@@ -274,7 +269,6 @@ apply (MusterKernel *k, const MusterOptimizer *o, GError **error)
   gint64 n = muster_tensor_n_elements (gradient);
   gboolean flag = muster_update_flag (k, o), fits;
   MusterUpdate u;
-
   if (!muster_update_begin (k, o, 1, &u, error))
     return FALSE;
   if (!muster_variables_begin_rewrite (u.variables, o->n_slots, u.data, u.from))

@@ -19,7 +19,6 @@ static gboolean
 check_rows (MusterTensor *var, MusterTensor *gradient, MusterTensor *indices, GError **error)
 {
   int n = muster_tensor_n_dims (var);
-
   if (n < 1)
     return muster_invalid (error, "var must be at least 1 dimensional");
   if (muster_tensor_n_dims (indices) != 1)
@@ -75,7 +74,6 @@ apply_part (gint64 begin, gint64 end G_GNUC_UNUSED, gpointer data)
 {
   const Rows *self = data;
   const gint64 mask = self->n_parts - 1, ahead = 4 * self->n_parts;
-
   for (gint64 i = 0; i < self->n_indices; i++) {
     const gint64 index = muster_ints_at (&self->indices, i);
     const gint64 later = muster_ints_at (&self->indices, MIN (i + ahead, self->n_indices - 1));
@@ -106,7 +104,6 @@ apply_wide_rows (const MusterOptimizer *o, const MusterUpdate *u, MusterTensor *
                .gradient = muster_tensor_data (gradient),
                .flag = flag,
                .n_parts = 1};
-
   while (rows.n_parts < MAX_PARTS &&
          rows.n_parts * MUSTER_PARALLEL_PIECE < muster_tensor_n_elements (gradient))
     rows.n_parts *= 2;
@@ -149,7 +146,6 @@ apply (MusterKernel *k, const MusterOptimizer *o, GError **error)
   MusterTensor *indices = muster_kernel_input (k, o->gradient + 1), *var;
   gboolean flag = muster_update_flag (k, o), fits;
   MusterUpdate u;
-
   if (!muster_update_begin (k, o, 2, &u, error))
     return FALSE;
   if (!muster_variables_begin_update (u.variables, o->n_slots, u.data))

@@ -16,7 +16,6 @@ MUSTER_TEST (Curl, what_is_missing_is_named_with_its_package)
 {
   g_autoptr (GError) of_absent = NULL, of_other = NULL;
   MusterCurl curl;
-
   MUSTER_EXPECT_FALSE (muster_curl_load ("libmuster-absent.so.4", &curl, &of_absent));
   MUSTER_EXPECT_FALSE (muster_curl_load ("libz.so.1", &curl, &of_other));
 
@@ -191,7 +190,6 @@ MUSTER_TEST (S3Keys, of_a_service_are_whole_or_an_error)
                                       "{\"AccessKeyId\": \"a\", \"SecretAccessKey\": \"\"}"};
   g_auto (MusterS3Keys) keys = {0};
   g_autoptr (GError) error = NULL;
-
   MUSTER_EXPECT_TRUE (muster_s3_keys_from_json (
       "it",
       "{\"AccessKeyId\": \"a\", \"SecretAccessKey\": \"b\", \"Token\": \"c\", "
