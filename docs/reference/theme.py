@@ -10,6 +10,7 @@ import guides
 SIDEBAR = """
       <div class="section">
         <div class="links">
+          <a href="{0}api.html">The C API</a>
           <a href="{0}overview.html">Overview</a>
           <a href="{0}guides.html">Guides</a>
           <a href="{0}modules.html">Modules</a>
@@ -42,10 +43,10 @@ ENTRANCE = """<!DOCTYPE html>
 <html lang="en">
 <head>
   <meta charset="utf-8">
-  <meta http-equiv="refresh" content="0; url=Muster-0/index.html">
+  <meta http-equiv="refresh" content="0; url=Muster-0/api.html">
   <title>muster</title>
 </head>
-<body><a href="Muster-0/index.html">muster's documentation</a></body>
+<body><a href="Muster-0/api.html">muster's documentation</a></body>
 </html>
 """
 

@@ -59,9 +59,9 @@ class Look(unittest.TestCase):
         self.until("results", "document.querySelector('#search a[href*=\"method.Saver.save.html\"]') != null")
         self.assertEqual(self.browser.complaints, [])
 
-    def test_the_entrance_leads_to_the_index(self):
+    def test_the_entrance_leads_to_the_first_page(self):
         self.browser.look("file://%s/index.html" % HTML, 1400, "light")
-        self.until("the index", "location.href.endsWith('/Muster-0/index.html')")
+        self.until("the first page", "location.href.endsWith('/Muster-0/api.html')")
 
 
 if __name__ == "__main__":

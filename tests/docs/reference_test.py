@@ -110,8 +110,12 @@ class NamesInText(unittest.TestCase):
 class Pages(unittest.TestCase):
     def test_the_guides_are_pages(self):
         index = page("Muster-0/index.html")
-        for guide in ("overview", "concepts", "operating", "serving", "api-conventions", "decisions-0001-c11-and-glib"):
+        for guide in ("api", "overview", "concepts", "operating", "serving", "api-conventions", "decisions-0001-c11-and-glib"):
             self.assertIn('href="%s.html"' % guide, index)
+
+    def test_the_page_of_the_api_is_the_first(self):
+        self.assertIn('url=Muster-0/api.html"', page("index.html"))
+        self.assertLess(page("Muster-0/index.html").index('<li><a href="api.html">'), page("Muster-0/index.html").index('<li><a href="overview.html">'))
 
     def test_what_a_guide_says_to_the_test_of_its_code_is_not_shown(self):
         for name in os.listdir(os.path.join(HTML, "Muster-0")):
