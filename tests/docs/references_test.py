@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""references.py finds what is wrong, in a small repository and in this one."""
+"""references.py and walks.py find what is wrong, in a small repository and in this one."""
 import os
 import sys
 import tempfile
@@ -8,6 +8,7 @@ import unittest
 
 sys.path.insert(0, "tests/docs")
 import references
+import walks
 
 LIST = """# Behaviours
 
@@ -149,11 +150,89 @@ class Checks(unittest.TestCase):
         self.expect('a/a.c:1: "decision 7" names nothing; cite DIFF.n or docs/decisions/NNNN')
 
 
+WALK = """# Walks
+
+## A call
+
+| hop | function | file | called by | what it does |
+|---|---|---|---|---|
+| 1 | `begin ()` | `a/a.c` | | begins |
+| 2 | `ask ()` | `a/a.c` | 1 | asks |
+| 3 | `answer ()` | `b/b.c` | 2, through `ANSWER` | answers |
+| 4 | `each ()` | `a/a.c` | 1, through `visit` | is handed over by hop 1 |
+"""
+CODE = {"a/a.c": """static void
+each (int i)
+{
+}
+
+/* ask (), which comes first: */
+static void
+ask (void)
+{
+  call (ANSWER);
+}
+
+void
+begin (void)
+{
+  ask ();
+  visit (each);
+}
+""", "b/b.c": """static void
+answer (void)
+{
+}
+
+void
+enter (void)
+{
+  add (ANSWER, answer);
+  other ();
+}
+"""}
+
+
+class Walks(unittest.TestCase):
+    def problems(self, walk=WALK, **changes):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in {**CODE, "docs/walks.md": walk}.items():
+                for before, after in changes.get(path[0], ()):
+                    self.assertIn(before, text)
+                    text = text.replace(before, after)
+                os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
+                with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            return [problem.split(": ", 1)[1].removeprefix("A call: ") for problem in walks.check(root)]
+
+    def test_nothing_is_wrong(self):
+        self.assertEqual(self.problems(), [])
+
+    def test_a_function_that_moved_away_is_found(self):
+        self.assertEqual(self.problems(b=[("answer (void)", "reply (void)")]), ["no function answer () in b/b.c"])
+        self.assertEqual(self.problems(walk=WALK.replace("| `b/b.c`", "| `b/none.c`")), ["no function answer () in b/none.c"])
+
+    def test_a_hop_that_is_called_no_longer_is_found(self):
+        self.assertEqual(self.problems(a=[("  ask ();", "  /* ask (); */")]), ["begin () doesn't call ask ()"])
+        self.assertEqual(self.problems(a=[("call (ANSWER)", "call (OTHER)")]), ["ask () doesn't use ANSWER"])
+        self.assertEqual(self.problems(b=[("ANSWER, answer", "ANSWER, reply")]), ["nothing hands answer () over as ANSWER"])
+        self.assertEqual(self.problems(a=[("visit (each)", "visit (NULL)")]), ["nothing hands each () over as visit"])
+
+    def test_a_row_that_is_no_hop_is_found(self):
+        self.assertEqual(self.problems(walk=WALK.replace("| 1, through `visit`", "| one")), ["a hop is | NUMBER | `function ()` | `file` | CALLER | sentence |"])
+        self.assertEqual(self.problems(walk=WALK.replace("| 1 | asks", "| 3 | asks")), ["hop 3 isn't before it"])
+        self.assertEqual(self.problems(walk=WALK.replace("| 1 | asks", "| | asks")), ["nobody calls ask ()"])
+
+
 class Repository(unittest.TestCase):
+    # README.md is a link from a test's files into the work tree.
+    root = os.path.dirname(os.path.realpath("README.md"))
+
     def test_all_references_resolve(self):
-        # README.md is a link from a test's files into the work tree.
-        root = os.path.dirname(os.path.realpath("README.md"))
-        self.assertEqual("\n".join(references.check(root)), "")
+        self.assertEqual("\n".join(references.check(self.root)), "")
+
+    def test_every_hop_of_the_walks_is_there(self):
+        self.assertEqual("\n".join(walks.check(self.root)), "")
 
 
 if __name__ == "__main__":
