@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""doc_test.py DOCUMENT.md [--installed=PREFIX] [TEST…]: every block of code in a document is compiled and run.
+"""doc_test.py DOCUMENT.md… [--installed=PREFIX] [TEST…]: every block of code in the documents is compiled and run.
 
 A block is fenced and says its language:
 
@@ -450,39 +450,48 @@ class Reading(unittest.TestCase):
 
 class Document(unittest.TestCase):
     def test_few_blocks_are_not_run_and_each_says_why(self):
-        unrun = [block for block in BLOCKS if block.reason is not None]
-        self.assertLessEqual(len(unrun), MOST_UNRUN)
-        for block in unrun:
-            self.assertGreater(len(block.reason.split()), 3, "line %d" % block.line)
+        for document, blocks in BLOCKS.items():
+            unrun = [block for block in blocks if block.reason is not None]
+            self.assertLessEqual(len(unrun), MOST_UNRUN, document)
+            for block in unrun:
+                self.assertGreater(len(block.reason.split()), 3, "%s:%d" % (document, block.line))
 
     def test_no_drawing_is_code(self):
-        for block in BLOCKS:
-            if block.language in DRAWINGS:
-                self.assertNotRegex(block.text, r"(?m)^(\$ |muster |bazel |#include|import )", "line %d" % block.line)
+        for document, blocks in BLOCKS.items():
+            for block in blocks:
+                if block.language in DRAWINGS:
+                    self.assertNotRegex(block.text, r"(?m)^(\$ |muster |bazel |#include|import )", "%s:%d" % (document, block.line))
 
 
-def test_of(block, blocks):
+def test_of(document, block, blocks):
     def test(self):
         RUNNER.run(blocks)
 
-    test.__doc__ = "line %d: %s" % (block.line, block.language)
+    test.__doc__ = "%s:%d: %s" % (document, block.line, block.language)
     return test
+
+
+def add_tests(document, blocks):
+    stem = os.path.splitext(os.path.basename(document))[0]
+    for block in blocks:
+        if block.language in DRAWINGS or block.reason is not None:
+            continue
+        name = "test_%s_line_%03d_%s" % (re.sub(r"\W", "_", stem), block.line, block.language)
+        setattr(Document, name, test_of(document, block, chain_of(block)))
+        more = after_another(blocks, block) + (renamed(blocks, block) if block.renames is not None else [])
+        if more:
+            setattr(Document, name + "_and_more", test_of(document, block, chain_of(block) + more))
 
 
 def main():
     global BLOCKS, RUNNER
-    with open(sys.argv[1], encoding="utf-8") as file:
-        BLOCKS = read_blocks(file.read())
-    for block in BLOCKS:
-        if block.language in DRAWINGS or block.reason is not None:
-            continue
-        name = "test_line_%03d_%s" % (block.line, block.language)
-        setattr(Document, name, test_of(block, chain_of(block)))
-        more = after_another(BLOCKS, block) + (renamed(BLOCKS, block) if block.renames is not None else [])
-        if more:
-            setattr(Document, name + "_and_more", test_of(block, chain_of(block) + more))
-    installed = [word.partition("=")[2] for word in sys.argv[2:] if word.startswith("--installed=")]
-    words = sys.argv[:1] + [word for word in sys.argv[2:] if not word.startswith("--installed=")]
+    BLOCKS = {}
+    for document in [word for word in sys.argv[1:] if word.endswith(".md")]:
+        with open(document, encoding="utf-8") as file:
+            BLOCKS[document] = read_blocks(file.read())
+        add_tests(document, BLOCKS[document])
+    installed = [word.partition("=")[2] for word in sys.argv[1:] if word.startswith("--installed=")]
+    words = [word for word in sys.argv if not word.startswith("--installed=") and not word.endswith(".md")]
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
         if not installed:
             subprocess.run(["./install", "--prefix=" + folder], check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)

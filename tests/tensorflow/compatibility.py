@@ -32,7 +32,7 @@ that use it, and this remedy.
 # MasterService's calls: the story that makes them, and what differs on the engine.
 CALLS = {
     "CreateSession": ("calls", "what the engine lacks is refused once a step needs it, not at creation; devices and "
-                      "ConfigProto: [operating.md](operating.md#programs-written-for-tensorflow)"),
+                      "ConfigProto: [programs written for TensorFlow](operating/tensorflow.md#programs-written-for-tensorflow)"),
     "ExtendSession": ("calls", ""),
     "PartialRunSetup": ("partial_runs", "at most 1,000 are open in a session"),
     "RunStep": ("calls", "an error for a reference variable without a value names the variable; "
@@ -153,7 +153,7 @@ def classes(passed, engine):
 ## Classes of `tf.compat.v1`
 
 Unmodified, in Python, with a session on the master. Those of muster in C, and where
-they differ: [operating.md](operating.md#tensorflows-training-classes-in-c).
+they differ: [TensorFlow's training classes in C](operating/tensorflow.md#tensorflows-training-classes-in-c).
 
 """ + table(
         ["class", "served by", "shown by"], [("`%s`" % name, *line) for name, line in sorted(lines.items())])
@@ -188,7 +188,7 @@ def operations(users, engine):
 
 TensorFlow's training starts a new model if the directory has no file `checkpoint`, and its saves replace checkpoints
 that lie there. muster's doesn't: it resumes from what `checkpoint.muster` names, or refuses to start beside files with
-its saves' names ([operating.md](operating.md#saving-and-restoring)). `tf.compat.v1.train.Saver` itself is unchanged on any master.
+its saves' names ([saving and restoring](operating/saving.md#saving-and-restoring)). `tf.compat.v1.train.Saver` itself is unchanged on any master.
 
 ## Object stores
 
