@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Compares a checkpoint with what the graph's restore op reads. muster_match_make () opens the
+ * checkpoint and finds an entry for each wanted tensor, by its own name or a mapped one; compare ()
+ * collects all differences, so that muster_match_check () reports them in one error. */
 #include "base/require_private.h"
 #include "checkpoint/format/slice_private.h"
 #include "checkpoint/state/checkpoint_look_private.h"
@@ -11,8 +14,8 @@
 #include <string.h>
 
 #define MOST_SUGGESTIONS 50 /* maximum number of suggestions */
-#define MOST_LINES       50 /* of faults in a text */
-#define WIDEST_NAME      48 /* that texts behind it are still aligned to */
+#define MOST_LINES       50 /* maximum number of faults in a text */
+#define WIDEST_NAME      48 /* the longest name to which texts are aligned */
 
 static const MusterRestoreOptions plain_options;
 
@@ -46,10 +49,10 @@ muster_match_clear (MusterMatch *self)
   g_clear_pointer (&self->reader, muster_bundle_reader_unref);
 }
 
-/* Most names of other checkpoints in a message. */
+/* Maximum number of other checkpoints that a message names. */
 #define MOST_OTHERS 5
 
-/* Those of its directory whose names it begins (transfer full) (nullable). */
+/* The checkpoints of the directory whose names begin with prefix (transfer full) (nullable). */
 static char *
 names_beginning (MusterStorage *storage, const char *prefix)
 {
@@ -67,7 +70,7 @@ names_beginning (MusterStorage *storage, const char *prefix)
   return n > 0 ? g_string_free (g_steal_pointer (&names), FALSE) : NULL;
 }
 
-/* What was probably meant, for the end of a message (transfer full). */
+/* Suggests what was probably meant, for the end of a message (transfer full). */
 static char *
 suggest_prefix (MusterStorage *storage, const char *path)
 {
@@ -112,7 +115,7 @@ names_wanted (MusterMatch *self)
   return self->names;
 }
 
-/* A mapped name that the graph doesn't restore is a mistake: it would have no effect. */
+/* Refuses a mapped name that the graph doesn't restore: the mapping would have no effect. */
 static gboolean
 check_names (MusterMatch *self, GHashTable *names, GError **error)
 {
@@ -136,14 +139,14 @@ compare_name (const void *name, const void *entry)
   return strcmp (name, (*(const MusterBundleEntry *const *)entry)->name);
 }
 
-/* Its place among those that are there, or NULL. */
+/* The entry of that name, or NULL. */
 static const MusterBundleEntry **
 find (const MusterMatch *self, const char *key)
 {
   return bsearch (key, self->there, self->n_there, sizeof *self->there, compare_name);
 }
 
-/* FALSE where the file hasn't it. */
+/* Returns FALSE if the checkpoint lacks the key. */
 static gboolean
 take (MusterMatch *self, guint index, const char *key)
 {
@@ -155,8 +158,8 @@ take (MusterMatch *self, guint index, const char *key)
   return TRUE;
 }
 
-/* Under the name that it was mapped to alone, or under its own, or, in a checkpoint of objects,
- * under what its variable is called there. */
+/* Looks up a mapped name as it is, any other name under its own. In an object-based checkpoint,
+ * the name of the variable there counts, too. */
 static void
 find_renamed (MusterMatch *self, guint index, const char *key, guint *n_called)
 {
@@ -192,7 +195,7 @@ muster_match_may_lack (MusterMatch *self, const MusterRestoreOptions *options, c
   return is_named;
 }
 
-/* A name that the graph restores anyway isn't suggested. */
+/* Suggestions come later, by suggest (), and leave out names that the graph restores anyway. */
 static void
 add_missing (MusterMatch *self, const MusterRestoreOptions *options, const MusterWanted *wanted,
              const char *mapped, guint n_called)
@@ -252,7 +255,7 @@ n_elements (int n_dims, const gint64 *dims)
   return n;
 }
 
-/* How many elements of a tensor are read. */
+/* Returns the number of elements of a tensor that are read. */
 static gint64
 n_read (const MusterWanted *wanted, const MusterBundleEntry *entry)
 {
@@ -274,7 +277,7 @@ size_of (const MusterWanted *wanted, const MusterBundleEntry *entry)
   return size == 0 || n < 0 ? (guint64)entry->size : (guint64)n * size;
 }
 
-/* *reshaped: they fit only if the tensor is reshaped. */
+/* *reshaped is set if the shapes fit only after a reshape. */
 static gboolean
 shapes_fit (const MusterWanted *wanted, const MusterRestoreOptions *options,
             const MusterBundleEntry *entry, gboolean *reshaped)
@@ -371,13 +374,13 @@ compare (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *opti
     find_own (self);
   for (guint i = 0; i < n_wanted; i++)
     compare_one (self, i, options);
-  /* Names that the graph computes may be any. */
+  /* If the graph computes the names that it reads, any tensor may be expected. */
   if (self->plan->can_feed)
     add_unexpected (self, saver, options);
 }
 
-/* What may be meant by the names that are missing, for people. A name that the graph restores
- * besides isn't what was meant. */
+/* Suggests the nearest name for each missing one. Names that the graph restores as well are left
+ * out: they can't be what was meant. */
 static void
 suggest (MusterMatch *self)
 {
@@ -472,8 +475,8 @@ incompatibility_to_text (const MusterIncompatibility *self)
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
-/* The faults, each a line "\n  NAME  TEXT" with aligned texts; "" for none. After the first ones
- * the rest is counted. (transfer full) */
+/* Returns the faults, each as a line "\n  NAME  TEXT" with aligned texts; "" if there are none.
+ * Lines above the maximum are only counted. (transfer full) */
 static char *
 faults_to_text (const MusterCompatibility *self)
 {

@@ -3,10 +3,10 @@
 
 #include "base/log_private.h"
 
-/* A model that moves each time has somebody who won't rest. */
+/* If the model changes during each of these tries, some task doesn't hold. */
 #define MOST_TRIES 5
 
-/* Until the model has been at rest all through the work. */
+/* Repeats the work until the model didn't change during it. */
 static gboolean
 work_quiesced (MusterSaver *self, MusterSession *session, MusterSaverWork work, gpointer data,
                gint64 *step, gint64 deadline_us, GCancellable *cancellable, GError **error)

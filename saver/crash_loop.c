@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Counts runs that died right after they restored a checkpoint. Before a restore, the side file
+ * gets the checkpoint as `life`; a run that counts as good removes it. A next run that finds it
+ * there counts a death of that checkpoint. A chief that continues with the model on the master
+ * notes the same (muster_saver_continue ()). */
 #include "saver/crash_loop_private.h"
 
 #include "base/fields_private.h"
@@ -8,8 +12,7 @@
 #include "checkpoint/store/directory_lock_private.h"
 #include "saver/saver_private.h"
 
-/* How long a chief waits for another process that writes to the directory, or for an object store.
- */
+/* Timeout for the directory's lock, which another process may hold, and for an object store. */
 #define LOCK_US (5 * MUSTER_SECOND)
 
 /* A change of a directory's side file, holding its lock. */
@@ -36,7 +39,7 @@ try_once (Change *self, Attempt attempt, gint64 deadline_us, GCancellable *cance
   return record != NULL && attempt (self, record, error);
 }
 
-/* Again, where a store has no locks and another writer was faster. */
+/* Repeats the change if a store has no locks and another writer was faster. */
 static gboolean
 try_until_done (Change *self, Attempt attempt, gint64 deadline_us, GCancellable *cancellable,
                 GError **error)
@@ -68,7 +71,7 @@ is_own_restore (MusterSaver *self, const char *directory, const char *name)
   return is_own;
 }
 
-/* NULL: none. */
+/* name is NULL if there is none. */
 static void
 set_own_restore (MusterSaver *self, const char *directory, const char *name)
 {
@@ -116,8 +119,8 @@ muster_crash_loop_begin (MusterSaver *self, const char *directory, const char *p
   return try_until_done (&change, begin_once, deadline_us, cancellable, error);
 }
 
-/* TRUE if the record says that the model's chief holds the directory, that no run has died there
- * after it was restored, and that the directory's newest checkpoint is still there. */
+/* Returns TRUE if the record says that the model's chief holds the directory, that no run has
+ * died there after a restore, and that the directory's newest checkpoint still exists. */
 static gboolean
 is_living (const Change *change, const MusterCheckpointRecord *record,
            const MusterLivingModel *model)
@@ -139,7 +142,7 @@ is_living (const Change *change, const MusterCheckpointRecord *record,
   return strcmp (holding, model->holder) == 0 && step >= durable_step && step <= model->step;
 }
 
-/* TRUE if a run that was restored from a fast tier died before it counted as good. */
+/* Returns TRUE if a run that was restored from a fast tier died before it counted as good. */
 static gboolean
 has_died_in_fast_tier (const Change *change)
 {
@@ -182,7 +185,8 @@ continue_once (const Change *change, MusterCheckpointRecord *record, GError **er
   const char *durable = what->model->durable;
   g_autofree char *name = durable != NULL ? g_path_get_basename (durable) : NULL;
 
-  /* what is saved beside the graph was in the process of the chief that is gone */
+  /* State outside the graph was in the process of the chief that is gone, so it can't be
+   * continued. */
   *what->may = is_living (change, record, what->model) && !has_died_in_fast_tier (change) &&
                !muster_saveables_has_any (self->saveables);
   if (!*what->may || !what->count_deaths || name == NULL ||
@@ -215,7 +219,7 @@ static gboolean
 remove_life_once (const Change *change, MusterCheckpointRecord *record, GError **error)
 {
   const End *what = change->what;
-  /* Another job may have restored from there since. */
+  /* Another job may have restored from the directory since. */
   if (g_strcmp0 (record->life, what->name) != 0)
     return TRUE;
   g_clear_pointer (&record->life, g_free);
@@ -245,7 +249,7 @@ end_crash_count (MusterSaver *self, gboolean is_proof, GError **error)
   if (name == NULL)
     return TRUE;
   if (!remove_life (self, directory, name, is_proof, error))
-    return FALSE; /* to be tried again */
+    return FALSE; /* the caller tries again */
   g_mutex_lock (&self->lock);
   if (g_strcmp0 (self->life, name) == 0) {
     g_clear_pointer (&self->crash_loop_directory, g_free);

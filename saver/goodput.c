@@ -3,7 +3,7 @@
 #include "saver/saver_private.h"
 #include "saver/tiers/tier_choose_private.h"
 
-/* A fast tier that doesn't answer is passed over. */
+/* A fast tier that doesn't answer in this time is skipped. */
 #define LOOK_US (2 * MUSTER_SECOND)
 
 void
@@ -16,7 +16,7 @@ muster_saver_set_goodput (MusterSaver *self, const MusterGoodput *goodput)
   muster_checkpoint_directory_set_goodput (&self->directory, goodput);
 }
 
-/* What a directory says, if that is of the same job (began_us 0: of any) and later. */
+/* Takes a directory's account if it is later and of the same job (began_us 0: of any job). */
 static void
 take_later (MusterSaver *self, const MusterCheckpointRecord *record, MusterGoodput *goodput)
 {
@@ -48,7 +48,7 @@ look_in_fast_tiers (MusterSaver *self, MusterStorage *storage, MusterGoodput *go
     take_later (self, ((const MusterTierListing *)listings->pdata[i])->record, goodput);
 }
 
-/* A job resumes without it, too. */
+/* No error is reported: a job resumes without the account, too. */
 gboolean
 muster_saver_read_goodput (MusterSaver *self, const char *directory, MusterGoodput *goodput)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Checks whether the devices that save see the chief's directory. The chief writes a file with a
+ * random key, and one step reads it on the device of each SaveV2 node. The nodes that read are
+ * added to the session once. */
 #include "saver/probe.h"
 
 #include "base/require_private.h"
@@ -43,7 +46,8 @@ compare_readers (gconstpointer a, gconstpointer b)
   return strcmp (((const MusterProbeReader *)a)->device, ((const MusterProbeReader *)b)->device);
 }
 
-/* The devices of the SaveV2 nodes behind the save op. What these save isn't relevant. */
+/* Finds the devices of the SaveV2 nodes that the save op needs. What these nodes save is
+ * irrelevant. */
 static GArray *
 find_readers (MusterSaver *self)
 {
@@ -70,7 +74,7 @@ find_readers (MusterSaver *self)
   return readers;
 }
 
-/* Failures unrelated to the directory; they would have ended the save too. */
+/* Returns TRUE for failures unrelated to the directory, which would have ended the save, too. */
 static gboolean
 is_no_answer (const GError *failure)
 {
@@ -118,8 +122,8 @@ add_reader (MusterGraphBuilder *builder, const char *filename, const char *scope
   reader->restore = g_strconcat (node, ":0", NULL);
 }
 
-/* key makes the names unique in the session: another saver may have added some. NULL without an
- * error: the session can't be probed. */
+/* Adds the nodes. key makes their names unique in the session, since another saver may have
+ * added some. NULL without an error: the session can't be probed. */
 static MusterProbeNodes *
 add_nodes (MusterSession *session, GArray *readers, const char *key, gint64 deadline_us,
            GCancellable *cancellable, GError **error)
@@ -208,7 +212,7 @@ reader_at (const MusterProbeNodes *nodes, guint i)
   return &g_array_index (nodes->readers, MusterProbeReader, i);
 }
 
-/* Runs n of the readers in one step. FALSE if it failed. */
+/* Runs n of the readers in one step. FALSE if the step failed. */
 static gboolean
 read_back (const Query *self, guint first, guint n, GError **error)
 {
@@ -233,7 +237,8 @@ read_back (const Query *self, guint first, guint n, GError **error)
   return TRUE;
 }
 
-/* A device that can't be asked doesn't count as failed: the save itself will report it. */
+/* Asks one reader. A device that can't be asked doesn't count as failed: the save itself reports
+ * it. */
 static gboolean
 ask_one (Query *self, guint i, GError **error)
 {
@@ -252,7 +257,8 @@ ask_one (Query *self, guint i, GError **error)
   return TRUE;
 }
 
-/* All at once; after a failure one by one, since the error names one at most. */
+/* Asks all readers in one step. After a failure they are asked one by one, since an error names
+ * one device at most. */
 static gboolean
 ask (Query *self, GError **error)
 {
@@ -322,7 +328,7 @@ probe_with (MusterSaver *self, MusterStorage *storage, Query *condition, const c
 
 /* --- the whole of it --- */
 
-/* The session's nodes, added now if they aren't there. FALSE with an error. */
+/* Finds the session's nodes, and adds them if necessary. FALSE with an error. */
 static gboolean
 nodes_for (MusterSaver *self, MusterSession *session, MusterProbeNodes **nodes, gint64 deadline_us,
            GCancellable *cancellable, GError **error)

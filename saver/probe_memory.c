@@ -4,9 +4,9 @@
 struct _MusterProbe {
   GMutex lock;
   /* guarded by lock */
-  GWeakRef session;        /* the one probed last; the rest belongs to it */
-  MusterProbeNodes *nodes; /* (owned) (nullable) NULL: it can't be probed */
-  GHashTable *directories; /* (owned) a set: those that its devices see */
+  GWeakRef session;        /* the session that was probed last; the rest belongs to it */
+  MusterProbeNodes *nodes; /* (owned) (nullable) NULL: the session can't be probed */
+  GHashTable *directories; /* (owned) a set: the directories that the session's devices see */
 };
 
 /* --- nodes --- */

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Assigns a checkpoint's tensors to the variables, in one of two ways. Either the master runs
+ * the graph's restore op, after all files were read and checked, here or by the master. Or the
+ * tensors are read here and fed in place of the outputs of the RestoreV2 nodes: in this process,
+ * where feeding copies nothing and reads once, and wherever the restore op alone wouldn't do. Each
+ * byte is read twice at most, the second time from the page cache. */
 #include "saver/restore_private.h"
 
 /* There are two ways. The plain one runs the graph's restore op: the master reads the files, after
@@ -7,11 +12,11 @@
  * nothing and reads once, and wherever the restore op as it is wouldn't do. On either way each byte
  * is read twice at most, the second time from the page cache. */
 
-/* On a wire: what is fed in one step, and the most that one tensor may have. */
+/* To a remote master: bytes fed in one step, and the maximum for one tensor. */
 #define BATCH_BYTES  (64 << 20)
 #define TENSOR_BYTES (G_MAXINT32 - (1 << 20))
 
-/* What is read between two looks at the cancellable. */
+/* Bytes read between two checks of the cancellable. */
 #define GROUP_BYTES (256 << 20)
 
 void
@@ -63,7 +68,7 @@ find_runnable (MusterRestoreRun *self)
       g_array_append_val (self->runnable, i);
 }
 
-/* The global variables that get no value from the checkpoint, by name. */
+/* Collects the names of the global variables that get a value from the checkpoint. */
 static GHashTable *
 list_assigned (const MusterRestoreRun *self)
 {
@@ -76,7 +81,7 @@ list_assigned (const MusterRestoreRun *self)
   return assigned;
 }
 
-/* Says no before anything is assigned. */
+/* Fails before anything is assigned. */
 static gboolean
 check_missing (const MusterRestoreRun *self, GHashTable *known, GError **error)
 {
@@ -92,7 +97,7 @@ check_missing (const MusterRestoreRun *self, GHashTable *known, GError **error)
   return TRUE;
 }
 
-/* What is to be initialised. Local variables are local init's. */
+/* Collects the variables to initialise. Local variables are left to local init. */
 static gboolean
 find_initialisers (MusterRestoreRun *self, GError **error)
 {
@@ -142,9 +147,9 @@ run_with_prefix (const MusterRestoreRun *self, const char *const *ops, gsize n, 
   return muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error);
 }
 
-/* Hands on what the master failed with (transfer full). It reads for itself, and may find damage
- * that the chief doesn't see; OUT_OF_RANGE is what TensorFlow says of a data file that is too
- * short. FALSE. */
+/* Reports the master's failure (transfer full), and returns FALSE. The master reads the files
+ * itself, and may find damage that the chief doesn't see. TensorFlow reports a data file that is
+ * too short as OUT_OF_RANGE. */
 static gboolean
 judge_master (MusterRestoreRun *self, GError *failure, GError **error)
 {
@@ -227,7 +232,7 @@ batch_clear (Batch *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Batch, batch_clear)
 
-/* Takes assignments from the next on until there are bytes enough; at least one. */
+/* Takes assignments from *next on until there are enough bytes; at least one. */
 static void
 fill_batch (const MusterRestoreRun *self, Batch *batch, guint *next, guint64 enough)
 {
@@ -250,7 +255,7 @@ fill_batch (const MusterRestoreRun *self, Batch *batch, guint *next, guint64 eno
       taken[use_of (self, assignment, i)] = TRUE;
     }
   }
-  /* In the file's order, which is mostly that of the names. */
+  /* Read in the file's order, which is nearly that of the names. */
   for (guint i = 0; i < by_name->len; i++) {
     guint index = g_array_index (by_name, guint, i);
     if (taken[index])
@@ -265,7 +270,7 @@ report_progress (const MusterRestoreRun *self)
     self->options->progress (self->done, self->match.compatibility.bytes, self->options->user_data);
 }
 
-/* Reads some, from one on. */
+/* Reads tensors from *first on, up to GROUP_BYTES. */
 static gboolean
 read_group (MusterRestoreRun *self, Batch *batch, guint *first, GError **error)
 {
@@ -291,7 +296,7 @@ read_group (MusterRestoreRun *self, Batch *batch, guint *first, GError **error)
   return TRUE;
 }
 
-/* Where a tensor is to have another shape than the file's. */
+/* Reshapes tensors whose wanted shape differs from the file's. */
 static void
 reshape (const MusterRestoreRun *self, Batch *batch)
 {
@@ -338,7 +343,7 @@ feed_batch (const MusterRestoreRun *self, const Batch *batch, GError **error)
   return muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error);
 }
 
-/* In this process: everything is read, then assigned in one step. */
+/* In this process, everything is read, then assigned in one step. */
 static gboolean
 feed_here (MusterRestoreRun *self, GError **error)
 {
@@ -367,8 +372,8 @@ check_sizes (const MusterRestoreRun *self, GError **error)
   return TRUE;
 }
 
-/* Over a wire: everything is checked first, and then read again, so that memory holds no more than
- * a batch. */
+/* For a remote master, everything is checked first and then read again, so that memory holds one
+ * batch at most. */
 static gboolean
 feed_there (MusterRestoreRun *self, GError **error)
 {
@@ -380,7 +385,7 @@ feed_there (MusterRestoreRun *self, GError **error)
   for (guint next = 0; next < self->runnable->len;) {
     g_auto (Batch) batch = {0};
     fill_batch (self, &batch, &next, BATCH_BYTES);
-    self->is_masters = FALSE; /* what is read may have changed since */
+    self->is_masters = FALSE; /* the files may have changed since they were checked */
     if (!read_batch (self, &batch, error))
       return FALSE;
     self->is_masters = self->is_torn = TRUE;
@@ -390,8 +395,8 @@ feed_there (MusterRestoreRun *self, GError **error)
   return TRUE;
 }
 
-/* TRUE if the master has no such store, or may not use it, so that it read nothing: then the chief
- * does. */
+/* Returns TRUE if the master lacks the store, or may not use it. It then read nothing, and the
+ * chief reads instead. */
 static gboolean
 is_unable (const MusterRestoreRun *self, const GError *failure)
 {
@@ -423,7 +428,7 @@ assign (MusterRestoreRun *self, GError **error)
   return feed_there (self, error);
 }
 
-/* After the assignments: an initial value may be another variable's. */
+/* Runs after the assignments, because an initial value may be that of another variable. */
 static gboolean
 initialise (MusterRestoreRun *self, GError **error)
 {
@@ -441,6 +446,6 @@ muster_restore_run_assign (MusterRestoreRun *self, GError **error)
 {
   if (!assign (self, error))
     return FALSE;
-  self->is_masters = TRUE; /* what follows says nothing of the checkpoint */
+  self->is_masters = TRUE; /* failures from here on aren't the checkpoint's */
   return self->initialisers->len == 0 || initialise (self, error);
 }

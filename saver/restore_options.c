@@ -20,7 +20,7 @@ muster_restore_options_new (const char *prefix, const char *directory)
   return muster_restore_options_copy (&options);
 }
 
-/* A copy: the caller's table may borrow its strings. */
+/* Copies the table, because the caller's may borrow its strings. */
 void
 muster_restore_options_set_names (MusterRestoreOptions *self, GHashTable *names)
 {

@@ -3,7 +3,7 @@
 #include "saver/saver_private.h"
 #include "saver/tiered.h"
 
-/* The run that a model started as comes from: that of the checkpoint, or of the directory. */
+/* The run that the model comes from: that of the restored checkpoint, or of the directory. */
 static char *
 resumed_run (MusterStorage *storage, const char *directory, const char *prefix, gint64 step)
 {
@@ -12,7 +12,7 @@ resumed_run (MusterStorage *storage, const char *directory, const char *prefix, 
   return step >= 0 ? muster_directory_run (storage, directory) : NULL;
 }
 
-/* A fast tier that can't note the run is dropped: what is saved there wouldn't count. */
+/* Drops a fast tier that can't note the run: checkpoints saved there wouldn't count. */
 static gboolean
 begin_in_fast_tiers (MusterSaver *self, MusterStorage *storage, MusterLease *lease,
                      const char *durable, const MusterRun *run, gint64 deadline_us,

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A saver: its options, checked once, and what its parts share. Saving is in save.c, restoring
+ * in restore.c, tiers and claims in tiered.c. Most functions here pass the call to the saver's
+ * directory (saver/directory/). The estimate of a checkpoint's size is here, too. */
 #include "saver/saver.h"
 
 #include "base/require_private.h"
@@ -16,12 +19,12 @@
 #define DEFAULT_BASE_NAME "model.ckpt"
 #define HOUR              3600.0
 
-/* Index, side file and names: little beside any checkpoint. */
+/* The size of index, side file and names, small beside any checkpoint. */
 #define BESIDE_BYTES (64 * 1024)
 
 G_DEFINE_FINAL_TYPE (MusterSaver, muster_saver, G_TYPE_OBJECT)
 
-/* What a saver of the old format writes isn't what is looked for after a save. */
+/* Refuses a saver of the old format: after a save, muster looks for the files of V2. */
 static gboolean
 check_info (const MusterSaverInfo *info, MusterGraph *graph, GError **error)
 {
@@ -153,7 +156,7 @@ bytes_of (const MusterVariableInfo *variable)
   return variable->n_dims >= 0 ? bytes : 0;
 }
 
-/* The nodes that the save op needs. */
+/* Collects the nodes that the save op needs. */
 static GHashTable *
 reach (MusterGraph *graph, const char *op)
 {
@@ -194,7 +197,7 @@ count_variables (MusterSaver *self)
   return bytes < G_MAXINT64 ? bytes : 0;
 }
 
-/* What a checkpoint of the graph alone will take, as far as it tells. */
+/* Estimates the size of a checkpoint of the graph alone, as far as the graph tells. */
 static guint64
 count_graph (MusterSaver *self)
 {

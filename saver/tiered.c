@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A saver's tiers: claims on all their directories, the tiers that a save uses, and copies to
+ * lower tiers. A tier that fails is dropped, since it is only an optimisation; the durable tier,
+ * the last one, never is (docs/decisions/0023). */
 #include "saver/tiered.h"
 
 #include "base/require_private.h"
@@ -74,7 +77,7 @@ raise_epochs (MusterSaver *self, MusterStorage *storage, MusterLease *lease, con
   }
 }
 
-/* A tier that is held by another chief isn't a fault of its own. */
+/* A tier that another chief holds isn't at fault itself. */
 static gboolean
 may_go_on_without (MusterSaver *self, guint tier, const char *durable, GError *failure,
                    GError **error)
@@ -98,7 +101,7 @@ bound_for (MusterSaver *self, guint tier, gint64 deadline_us)
                     muster_deadline_after (muster_clock_now_us (self->clock), LOCK_US));
 }
 
-/* A directory that isn't there is made. */
+/* Creates a missing directory. */
 static gboolean
 claim_one (MusterCheckpointDirectory *tier, MusterStorage *storage, MusterLease *lease,
            const char *directory, gint64 deadline_us, GCancellable *cancellable, GError **error)
@@ -117,8 +120,8 @@ claim_one (MusterCheckpointDirectory *tier, MusterStorage *storage, MusterLease 
                                             error);
 }
 
-/* The fastest first, the durable one last: so a fast tier is never behind the durable one because
- * a chief died in between. */
+/* Claims the fastest tier first and the durable one last, so that a chief that dies in between
+ * never leaves a fast tier behind the durable one. */
 static gboolean
 claim_each (MusterSaver *self, MusterStorage *storage, MusterLease *lease, const char *durable,
             gint64 deadline_us, GCancellable *cancellable, GError **error)
@@ -137,8 +140,8 @@ claim_each (MusterSaver *self, MusterStorage *storage, MusterLease *lease, const
   return TRUE;
 }
 
-/* TRUE if a fast tier in use has a lower epoch than the durable one, which another chief has held
- * meanwhile. */
+/* Returns TRUE if a fast tier in use has a lower epoch than the durable one, which another chief
+ * has held in the meantime. */
 static gboolean
 is_any_behind (MusterSaver *self, const char *durable)
 {
@@ -185,8 +188,8 @@ muster_saver_claim_tiers (MusterSaver *self, const char *directory, gint64 deadl
   return TRUE;
 }
 
-/* With a lease the claim comes with the run: until then the directory's record tells whether the
- * model on the master is its own. */
+/* With a lease, begin_run () makes the claim. Until then the directory's record tells whether
+ * the model on the master is its own. */
 gboolean
 muster_saver_take_directory (MusterSaver *self, MusterLease *lease, const char *directory,
                              gint64 deadline_us, GCancellable *cancellable, GError **error)
@@ -316,7 +319,7 @@ muster_saver_open_tiers (MusterSaver *self, MusterSession *session, const char *
 
 /* --- copies --- */
 
-/* Held from now on, so that retention leaves it where it is. */
+/* Holds a checkpoint from now on, so that retention doesn't remove it. */
 static MusterStorageLock *
 hold (MusterStorage *storage, const char *prefix)
 {
@@ -348,7 +351,7 @@ muster_saver_queue_copies (MusterSaver *self, MusterStorage *storage, const char
   muster_copier_queue (self->tiers->copier, request);
 }
 
-/* TRUE if a tier has the same checkpoint: by name, and by the run that saved it. */
+/* Returns TRUE if a tier has the same checkpoint, by name and by the run that saved it. */
 static gboolean
 has_it (MusterStorage *storage, const char *directory, const char *prefix, const char *run)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Finds out what a graph's restore op reads and assigns. The plan follows the inputs of each
+ * assignment back to RestoreV2 nodes. If every name that they read is a constant, the chief can
+ * feed the tensors itself (can_feed); otherwise only the restore op works. */
 #include "saver/builder/restore_plan_private.h"
 
 #include "base/error.h"
@@ -20,7 +23,7 @@ typedef struct {
 typedef struct {
   MusterRestorePlan *plan;
   GArray *restores;   /* (owned) (element-type guint32) */
-  GArray *sinks;      /* (owned) (element-type guint32) what takes values in */
+  GArray *sinks;      /* (owned) (element-type guint32) nodes that consume the values */
   GHashTable *places; /* (owned) restore node to its Place */
   /* For one traversal of a node's dependencies: */
   guint32 look;  /* its number */
@@ -85,7 +88,7 @@ is_assign (const MusterNode *node)
   return is_op (node, "Assign") || is_op (node, "AssignVariableOp");
 }
 
-/* FALSE if the node has no such input; *output is below 0 for a control input. */
+/* Returns FALSE if the node has no such input; *output is below 0 for a control input. */
 static gboolean
 input_of (const Maker *self, guint32 node, gsize input, guint32 *source, int *output)
 {
@@ -115,7 +118,8 @@ source_of (const Maker *self, guint32 node, gsize input, guint32 *source, int *o
   return is_there;
 }
 
-/* A traversal of a node's dependencies: visit () adds a node, next () returns the next one. */
+/* A traversal of a node's dependencies: visit () queues a node, next () returns the next queued
+ * one. */
 static void
 visit (Maker *self, guint32 node)
 {
@@ -168,7 +172,7 @@ walk (Maker *self, guint32 from)
   }
 }
 
-/* Other ops in the restore op's group, such as a table's import. */
+/* Adds other ops of the restore op's group, such as a table's import. */
 static void
 add_other_sinks (Maker *self, guint32 from)
 {
@@ -184,7 +188,7 @@ add_other_sinks (Maker *self, guint32 from)
   }
 }
 
-/* The constant behind an input: a vector of strings, or NULL where it isn't one. */
+/* Returns the constant behind an input, a vector of strings, or NULL if it isn't one. */
 static MusterTensor *
 constant_strings (const Maker *self, guint32 node, gsize input)
 {
@@ -207,7 +211,8 @@ string_at (MusterRestorePlan *self, const MusterTensor *strings, gint64 i)
                          : "";
 }
 
-/* Adds what a RestoreV2 reads. One whose names are computed by the graph is left to the master. */
+/* Adds the tensors that a RestoreV2 reads. If the graph computes their names, the master must
+ * read them. */
 static void
 add_wanted (Maker *self, guint32 index)
 {
@@ -238,7 +243,7 @@ add_wanted (Maker *self, guint32 index)
   g_hash_table_insert (self->places, GUINT_TO_POINTER (index), g_memdup2 (&place, sizeof place));
 }
 
-/* FALSE if it is unknown what that output reads. */
+/* Returns FALSE if it is unknown what that output reads. */
 static gboolean
 add_use (Maker *self, guint32 restore, int output)
 {
@@ -250,7 +255,8 @@ add_use (Maker *self, guint32 restore, int output)
   return TRUE;
 }
 
-/* "Assign (variable, value)" with a value directly from RestoreV2; FALSE for anything else. */
+/* Notes "Assign (variable, value)" with a value directly from RestoreV2; FALSE for anything
+ * else. */
 static gboolean
 note_assignment (Maker *self, guint32 node, MusterAssignment *assignment)
 {
@@ -271,7 +277,7 @@ note_assignment (Maker *self, guint32 node, MusterAssignment *assignment)
   return TRUE;
 }
 
-/* All that an op uses from RestoreV2 nodes, directly or not. */
+/* Notes everything that an op uses from RestoreV2 nodes, directly or not. */
 static gboolean
 note_uses (Maker *self, guint32 from)
 {
@@ -331,7 +337,7 @@ compare_names (gconstpointer a, gconstpointer b, gpointer wanted)
                  g_array_index ((GArray *)wanted, MusterWanted, right).name);
 }
 
-/* Computes what every restore needs. */
+/* Computes the parts that every restore needs. */
 static void
 finish (MusterRestorePlan *self)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* State outside the graph that is saved with it (MusterSaveable): tensors by name, in C as an
+ * array, for bindings as MusterSaveableTensors. The list of a saver's saveables copies all of them
+ * for a save, and reads all of them before a restore hands any out. */
 #include "saver/builder/saveable.h"
 
 #include "base/error.h"
@@ -248,7 +251,7 @@ muster_saveables_add (MusterSaveables *self, const char *name, MusterSaveable *s
   return TRUE;
 }
 
-/* The entries as they are now: (transfer full). */
+/* Returns the current entries (transfer full). */
 static GPtrArray *
 entries_now (MusterSaveables *self)
 {
@@ -291,7 +294,7 @@ copy_to_host (MusterSaveable *saveable, GPtrArray *tensors, GError **error)
                       G_OBJECT_TYPE_NAME (saveable));
 }
 
-/* TRUE also for one that is left out. */
+/* Returns TRUE also for one that is left out. */
 static gboolean
 copy_one (const Entry *entry, MusterSaveable *saveable, GPtrArray *tensors, GStrvBuilder *left_out,
           GError **error)
@@ -328,7 +331,7 @@ retrieve_once (const Entry *entry, MusterSaveable *saveable, GHashTable *retriev
   return FALSE;
 }
 
-/* Those that must be retrieved come last, since what they fetch may be large. */
+/* Copies saveables that must be retrieved last, since what they fetch may be large. */
 static gboolean
 copy_kind (GPtrArray *entries, gboolean retrieving, GPtrArray *tensors, GStrvBuilder *left_out,
            GError **error)

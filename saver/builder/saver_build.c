@@ -2,7 +2,7 @@
 #include "base/fields_private.h"
 #include "saver/builder/saver_builder.h"
 
-/* What a saver saves, as options that own what they point to. */
+/* The options of a saver's graph, which own what they point to. */
 
 static const MusterField owned[] = {
     MUSTER_TYPED_FIELD (MusterSaverBuild, variables, g_strv_get_type),

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Builds the save and restore ops of a MetaGraphDef that has none, like tf.train.Saver's
+ * constructor. It resolves the list or map of variables into saveables, checks that each key is
+ * used once, and finds a free scope; saver_nodes.c adds the nodes. */
 #include "saver/builder/saver_builder.h"
 
 #include "base/error.h"
@@ -14,7 +17,7 @@
 #define DEFAULT_MAX_TO_KEEP   5
 #define DEFAULT_EVERY_N_HOURS 10000.0
 
-/* Collects what to save. */
+/* Collects the saveables. */
 typedef struct {
   MusterMetaGraph *meta_graph; /* (not owned) */
   MusterMetaGraph *nodes;      /* (owned) (nullable) the graph alone: all its variable nodes */
@@ -77,7 +80,7 @@ refuse_saveable (const char *what, const char *name, GError **error)
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s: %s", what, name);
 }
 
-/* Variables outside the collections can be saved too. */
+/* Finds a variable outside the collections, which can be saved, too. */
 static const MusterVariableInfo *
 find_node (Choice *self, const char *name)
 {
@@ -111,7 +114,7 @@ find_variable (Choice *self, const char *name, GError **error)
   return variable;
 }
 
-/* A key is one variable's, or all parts' of one. */
+/* Takes a key for one variable, or for all parts of one. */
 static gboolean
 take_key (Choice *self, const char *key, gboolean is_sliced, GError **error)
 {
@@ -135,7 +138,7 @@ add_saveable (Choice *self, const char *key, const MusterVariableInfo *variable,
 
 /* --- a list --- */
 
-/* Like TensorFlow's order of a list: by the tensors' names. */
+/* Sorts like TensorFlow sorts a list: by the tensors' names. */
 static int
 compare_variables (gconstpointer a, gconstpointer b)
 {
@@ -237,7 +240,7 @@ gather (Choice *self, const MusterSaverBuild *how, GError **error)
   return variables != NULL && add_list (self, variables, error);
 }
 
-/* By key; the parts of one stay as they came. */
+/* Sorts by key; parts of one variable keep their order. */
 static int
 compare_saveables (gconstpointer a, gconstpointer b)
 {
@@ -259,7 +262,7 @@ check_each_once (GArray *saveables, GError **error)
 
 /* --- where it goes --- */
 
-/* As a scope of TensorFlow's, and without a '/' at the end. */
+/* Checks a scope by TensorFlow's rules, without a '/' at the end. */
 static gboolean
 is_scope (const char *scope)
 {

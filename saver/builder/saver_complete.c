@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Builds another saver for a graph whose own leaves out variables or writes the V1 format. It
+ * reads from the graph what that saver saves, under which names, and adds the variables that are
+ * left out; the names stay, so checkpoints remain compatible. */
 #include "saver/builder/saver_complete_private.h"
 
 #include "base/error.h"
@@ -30,7 +33,7 @@ save_op_of (const MusterNode *node)
   return NULL;
 }
 
-/* What the graph's saver saves. */
+/* Collects what the graph's saver saves. */
 typedef struct {
   MusterGraph *graph;     /* (not owned) */
   GHashTable *variables;  /* (owned) name -> MusterVariableInfo, the graph's global ones */
@@ -73,7 +76,7 @@ kept_init (Kept *self, MusterMetaGraph *meta_graph)
       g_hash_table_insert (self->variables, (gpointer)variables[i].name, (gpointer)&variables[i]);
 }
 
-/* The constant strings of an input, or NULL. */
+/* Returns the constant strings of an input, or NULL. */
 static MusterTensor *
 strings_of (MusterGraph *graph, gsize node, gsize input)
 {
@@ -123,7 +126,7 @@ keep_all_of (Kept *self, gsize node, const SaveOp *op)
   }
 }
 
-/* Marks what the saver runs; NULL if the graph lacks its op. */
+/* Marks the nodes that the saver runs; NULL if the graph lacks its op. */
 static guint8 *
 saving_nodes (MusterGraph *graph, const MusterSaverInfo *saver)
 {
@@ -169,7 +172,8 @@ is_left_out (const Kept *self, const MusterVariableInfo *variable)
          !g_hash_table_contains (self->by_name, variable->name);
 }
 
-/* The first global variable that the saver leaves out, in the graph's order; *n: how many. */
+/* Returns the first global variable that the saver leaves out, in the graph's order; *n is their
+ * number. */
 static const char *
 find_left_out (const Kept *self, MusterMetaGraph *meta_graph, guint *n)
 {
@@ -189,7 +193,7 @@ compare_keys (gconstpointer a, gconstpointer b)
   return strcmp (((const MusterSaveable *)a)->key, ((const MusterSaveable *)b)->key);
 }
 
-/* Those that the saver leaves out, by their own names. */
+/* Adds the variables that the saver leaves out, under their own names. */
 static void
 add_left_out (Kept *self, MusterMetaGraph *meta_graph)
 {
@@ -208,7 +212,7 @@ add_left_out (Kept *self, MusterMetaGraph *meta_graph)
   g_array_sort (self->saveables, compare_keys); /* which is stable */
 }
 
-/* Two values of one name would overwrite one another. */
+/* Refuses two values of one name, because one would overwrite the other. */
 static gboolean
 check_keys (const GArray *saveables, GError **error)
 {

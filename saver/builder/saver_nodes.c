@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Adds the nodes of TensorFlow's Saver to a graph, in TensorFlow's order, which determines the
+ * numbers in their names ("save/Identity_3"). Therefore saving comes before restoring, and devices
+ * in the order of their names. */
 #include "graph/device_name_private.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes_private.h"
@@ -7,8 +10,7 @@
 
 #include <string.h>
 
-/* The nodes of TensorFlow's Saver, in its order, which determines their numbers
- * ("save/Identity_3"). */
+/* The nodes under construction. */
 
 typedef struct {
   MusterGraph *graph; /* (not owned) the model's */
@@ -62,7 +64,7 @@ below (Nodes *self, const char *node, const char *name)
   return keep (self, g_strdup_printf ("%s/%s", node, name));
 }
 
-/* name is whole, as unique () gives it. */
+/* Begins a node; name is unique already (unique ()). */
 static const char *
 begin (Nodes *self, const char *op, const char *name, const char *device)
 {
@@ -84,7 +86,7 @@ compare_names (gconstpointer a, gconstpointer b)
   return strcmp (*(char *const *)a, *(char *const *)b);
 }
 
-/* Control inputs, in TensorFlow's order. */
+/* Adds control inputs, in TensorFlow's order. */
 static void
 wait_for (Nodes *self, GPtrArray *nodes)
 {
@@ -95,7 +97,7 @@ wait_for (Nodes *self, GPtrArray *nodes)
   }
 }
 
-/* An attribute that TensorFlow adds to nodes with control outputs. */
+/* Sets an attribute that TensorFlow adds to nodes with control outputs. */
 static void
 is_waited_for (Nodes *self)
 {
@@ -186,7 +188,8 @@ new_read (Nodes *self, const MusterVariableInfo *variable, const char *device)
   return identity (self, read, variable->dtype, cpu_of (self, device));
 }
 
-/* The tensor that holds a variable's value: an own read of a part, else the model's. */
+/* Returns the tensor that holds a variable's value: a read of its own for a part, else the
+ * model's. */
 static const char *
 value_of (Nodes *self, const MusterSaveable *saveable)
 {
@@ -239,7 +242,7 @@ attr_dtypes (Nodes *self, GPtrArray *saveables)
   muster_graph_builder_attr_types (self->builder, "dtypes", dtypes, saveables->len);
 }
 
-/* SaveV2 or RestoreV2 up to what goes behind the three inputs that both have. */
+/* Begins a SaveV2 or RestoreV2, up to the end of the three inputs that both have. */
 static const char *
 begin_transfer (Nodes *self, const char *op, const char *device, const char *filename,
                 GPtrArray *saveables)
@@ -257,7 +260,7 @@ begin_transfer (Nodes *self, const char *op, const char *device, const char *fil
   return node;
 }
 
-/* A tensor with the file's name, available once that is written. */
+/* Returns a tensor with the file's name, which is available once the file is written. */
 static const char *
 add_save (Nodes *self, const char *device, const char *filename, GPtrArray *saveables)
 {
@@ -383,7 +386,8 @@ shape_is_constant (const MusterVariableInfo *variable)
   return shape_is_known (variable);
 }
 
-/* The variable's shape as a tensor: a constant, or what it has when the restore runs. */
+/* Returns the variable's shape as a tensor: a constant, or the shape at the time of the restore.
+ * */
 static const char *
 add_shape (Nodes *self, const MusterSaveable *saveable, const char *node, const char *device)
 {
@@ -456,7 +460,7 @@ compare_ops (gconstpointer a, gconstpointer b)
   return strcmp (((const Op *)a)->device, ((const Op *)b)->device);
 }
 
-/* A NoOp for each device, and one for those: each device then reports once. */
+/* Adds a NoOp for each device and one that joins them, so that each device reports once. */
 static Op
 add_group (Nodes *self, const char *name, GArray *ops)
 {
@@ -530,7 +534,7 @@ compare_shards (gconstpointer a, gconstpointer b)
   return strcmp (((const Shard *)a)->device, ((const Shard *)b)->device);
 }
 
-/* One for each device, in the order of their names. */
+/* Returns the shards, one for each device, sorted by name. */
 static GArray *
 group_by_device (Nodes *self, GArray *saveables)
 {

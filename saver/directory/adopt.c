@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What a saver finds in a directory that others used before.
+ * muster_checkpoint_directory_sweep_once () removes the temporary files of savers that were killed;
+ * muster_checkpoint_directory_adopt () takes over the list of checkpoints, from the state file and
+ * the side file, so that retention goes on where the last saver stopped. */
 #include "base/error.h"
 #include "base/files/local_path_private.h"
 #include "base/log_private.h"
@@ -20,7 +24,6 @@
  * lock may be local to a host (NFS without a lock service, sshfs): from another host, a free lock
  * proves nothing. Files without a conclusive lock (stores without locks, other temporary files)
  * only occupy space, and are removed when they haven't changed for a day. */
-
 #define OLD_US (24 * 3600 * MUSTER_SECOND)
 
 /* ".saving-0123abcd-NAME", ".placing-0123abcd-NAME", and a probe's ".probe-" with its key
@@ -37,8 +40,8 @@ static const struct {
 #define TEMPSTATE ".tempstate"
 #define N_UUID    36
 
-/* The identifier in a save's file names, (transfer full): ".saving-0123abcd", or a file's UUID;
- * NULL for other files. */
+/* Returns the identifier in a save's file names (transfer full): ".saving-0123abcd", or a file's
+ * UUID; NULL for other files. */
 static char *
 id_of (const char *file)
 {
@@ -69,7 +72,7 @@ mtime_of (MusterStorage *storage, const char *path)
   return muster_storage_stat (storage, path, &info, NULL) ? info.mtime_us : G_MAXINT64;
 }
 
-/* For a directory, including its files, since those are written to. */
+/* Returns when a directory or any file in it was last changed: a save writes to the files. */
 static gint64
 touched_at (MusterStorage *storage, const char *path)
 {
@@ -119,7 +122,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Sweep, sweep_clear)
 typedef enum {
   LIVES,
   DEAD,
-  UNKNOWN, /* decided by its age */
+  UNKNOWN, /* the age decides */
 } Fate;
 
 /* TRUE if the lock at path belongs to a save on this host. */
@@ -135,7 +138,7 @@ is_of_this_host (Sweep *self, const char *path)
          memcmp (g_bytes_get_data (named, NULL), host, strlen (host)) == 0;
 }
 
-/* Decides by a save's lock. A dead save's lock is held until its files are removed. */
+/* Decides by a save's lock, and keeps a dead save's lock until its files are removed. */
 static Fate
 fate_by_lock (Sweep *self, const char *path)
 {
@@ -153,7 +156,8 @@ fate_by_lock (Sweep *self, const char *path)
   return DEAD;
 }
 
-/* Compares with the store's clock: the time of the directory's lock, which was just written. */
+/* Compares with the store's clock, by the time of the directory's lock file, which was just
+ * written. */
 static gboolean
 is_young (Sweep *self, const char *path)
 {
@@ -209,8 +213,8 @@ does_lock (MusterStorage *storage, const char *locked)
   return again == NULL;
 }
 
-/* Removes the files of dead savers in a directory, under its lock; FALSE if the directory couldn't
- * be read or locked. */
+/* Removes the files of dead savers in a directory, under its lock. FALSE if the directory
+ * couldn't be read or locked. */
 static gboolean
 sweep_quietly (MusterCheckpointDirectory *self, MusterStorage *storage, const char *directory)
 {
@@ -316,8 +320,8 @@ time_of (const Adoption *self, const char *prefix, double told)
   return times->len > 0 ? MIN (g_array_index (times, double, 0), self->now) : self->now;
 }
 
-/* By CheckpointManager's rule, what isn't newer than the mark is or may be preserved. Of one that
- * is beside the list, the record has said that it isn't. */
+/* Adds a checkpoint. By CheckpointManager's rule, one that isn't newer than the mark is or may
+ * be preserved; of one outside the list, the record has said that it isn't. */
 static void
 add (Adoption *self, const char *prefix, double time, gboolean is_beside)
 {
@@ -329,8 +333,8 @@ add (Adoption *self, const char *prefix, double time, gboolean is_beside)
   g_ptr_array_add (self->list, kept);
 }
 
-/* Where it is in the directory. A state file may name any path: what lies elsewhere isn't this
- * job's to remove. (transfer full) */
+/* Returns the path in the directory of a checkpoint that the state names. A state file may name
+ * any path, and a checkpoint elsewhere isn't this job's to remove. (transfer full) */
 static char *
 find_inside (const Adoption *self, const char *named)
 {
@@ -342,8 +346,8 @@ find_inside (const Adoption *self, const char *named)
                                    : g_build_filename (self->directory, name, NULL);
 }
 
-/* Adds one that the state names, unless its files are missing or it is another saver's: two savers
- * of a directory may share a state file, which names what either saved last. */
+/* Adds a checkpoint that the state names, unless its files are missing or it is another saver's:
+ * two savers of a directory may share a state file, which names what either saved last. */
 static void
 add_listed (Adoption *self, const char *named, double told)
 {
@@ -354,7 +358,7 @@ add_listed (Adoption *self, const char *named, double told)
       !muster_checkpoint_directory_names (self->owner, prefix) ||
       muster_checkpoint_is_gone (storage, prefix))
     return;
-  /* The manager's rule uses the state's times only. */
+  /* CheckpointManager's rule uses only the state's times. */
   if (told <= 0 && self->owner->rules.by_last_kept)
     add (self, prefix, MIN (self->mark, self->now), FALSE);
   else
@@ -362,7 +366,8 @@ add_listed (Adoption *self, const char *named, double told)
   g_hash_table_add (self->seen, g_steal_pointer (&prefix));
 }
 
-/* TRUE if it also belongs to this saver's state file, according to the record. */
+/* Returns TRUE if the checkpoint also belongs to this saver's state file, according to the
+ * record. */
 static gboolean
 is_ours (const Adoption *self, const char *prefix)
 {
@@ -371,7 +376,7 @@ is_ours (const Adoption *self, const char *prefix)
          (one == NULL || g_strcmp0 (one->state_file, self->owner->latest_filename) == 0);
 }
 
-/* TRUE for one that a saver before kept beside its list. */
+/* Returns TRUE if an earlier saver kept the checkpoint outside its list. */
 static gboolean
 is_beside (const Adoption *self, const MusterSideCheckpoint *one)
 {
@@ -380,9 +385,9 @@ is_beside (const Adoption *self, const MusterSideCheckpoint *one)
                           isfinite (muster_side_checkpoint_metric (one, self->rules.metric))));
 }
 
-/* TRUE for what a save of that name was about to record when it was cut off: its temporary files
- * are there, or were when this saver looked before. A store without renames keeps none of them, but
- * only the run that the record names saves there. */
+/* Returns TRUE if a save of that name was cut off before it recorded the checkpoint: its
+ * temporary files exist, or existed when this saver looked before. A store without renames keeps
+ * none of them, but there only the run that the record names saves. */
 static gboolean
 is_left_by_save (Adoption *self, const char *prefix)
 {
@@ -410,8 +415,8 @@ is_left_by_save (Adoption *self, const char *prefix)
   return TRUE;
 }
 
-/* Files that the state doesn't name, if the record or the caller says that they are this saver's.
- * Others mustn't be deleted or replaced. */
+/* Finds files that the state doesn't name, if the record or the caller says that they are this
+ * saver's. Others must not be deleted or replaced. */
 static GPtrArray *
 find_unlisted (Adoption *self, GError **error)
 {
@@ -441,7 +446,7 @@ find_unlisted (Adoption *self, GError **error)
   return g_steal_pointer (&found);
 }
 
-/* Inserts them by step: before the first listed one with a higher step. */
+/* Inserts them by step, each before the first listed one with a higher step. */
 static void
 merge (Adoption *self, GPtrArray *unlisted)
 {
@@ -464,7 +469,7 @@ merge (Adoption *self, GPtrArray *unlisted)
   }
 }
 
-/* What an earlier process couldn't remove completely. */
+/* Finds checkpoints that an earlier process couldn't remove completely. */
 static void
 find_pending_deletes (Adoption *self)
 {
@@ -491,7 +496,7 @@ scan_directory (Adoption *self, GError **error)
       add_listed (self, state->latest,
                   i < state->timestamps->len ? g_array_index (state->timestamps, double, i) : 0);
   if (state != NULL)
-    add_listed (self, state->latest, 0); /* if it isn't one of them */
+    add_listed (self, state->latest, 0); /* unless it is in the list */
   g_autoptr (GPtrArray) unlisted = find_unlisted (self, error);
   if (unlisted == NULL)
     return FALSE;
@@ -514,9 +519,9 @@ take_over (Adoption *self)
   g_mutex_unlock (&owner->lock);
 }
 
-/* Without a state, a side file that knows a run tells that files which it doesn't know were left by
- * a save that was cut off. Without either nothing tells whose they are: perhaps what is left of
- * this job, which mustn't start anew beside them. */
+/* Refuses to start beside checkpoints whose owner is unknown. Without a state, a side file that
+ * names a run shows that files which it doesn't know are those of a save that was cut off. Without
+ * either, they may be what is left of this job. */
 static gboolean
 check_strangers (const Adoption *self, GError **error)
 {
@@ -576,7 +581,7 @@ muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, MusterStorag
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
-  /* A damaged one is ignored here; the next writer renames it. */
+  /* A damaged side file is ignored here; the next writer renames it. */
   adoption.record = muster_checkpoint_record_read (storage, directory, &failure);
   if (adoption.record == NULL && !muster_error_is (failure, MUSTER_ERROR_DATA_LOSS)) {
     g_propagate_error (error, g_steal_pointer (&failure));
@@ -588,7 +593,7 @@ muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, MusterStorag
   if (!scan_directory (&adoption, error) ||
       (flags == MUSTER_ADOPT_FOR_JOB && !check_strangers (&adoption, error)))
     return FALSE;
-  if (failure != NULL) /* then nothing tells strangers from this saver's own */
+  if (failure != NULL) /* without a side file, strangers can't be told from this saver's own */
     g_hash_table_remove_all (adoption.strangers);
   take_over (&adoption);
   (void)sweep_quietly (self, storage, directory);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A directory of checkpoints as one saver uses it: its rules, its lease, and whose it is. One
+ * chief writes to a directory: the one that claimed it last (second part). retention.c publishes,
+ * adopt.c takes over what is there. */
 #include "saver/directory/checkpoint_directory_private.h"
 
 #include "base/error.h"
@@ -94,7 +97,7 @@ muster_checkpoint_directory_open (MusterCheckpointDirectory *self, MusterStorage
 {
   self->storage = g_object_ref (storage);
   self->clock = g_object_ref (clock);
-  /* Nothing is preserved yet, as in both of TensorFlow's classes. */
+  /* Nothing is preserved at first, as in both of TensorFlow's classes. */
   self->mark = muster_checkpoint_directory_now (self) - (self->rules.by_last_kept ? 1 : 0);
 }
 
@@ -145,10 +148,9 @@ muster_path_without_slash (const char *path)
 
 /* --- whose a directory is --- */
 
-/* One chief writes to a directory: the one that claimed it last. A master counts its chiefs' epochs
- * anew when it is started again, so the directory counts on for itself, in the side file. A job
- * without a lease claims with an id of its own; a saver that nobody told that it is a job's claims
- * nothing (`muster save` beside the job's chief). */
+/* The directory counts epochs itself, in the side file, because a restarted master begins its
+ * own count anew. A job without a lease claims with an id of its own. A saver that isn't a job's
+ * claims nothing (`muster save` beside the job's chief). */
 
 static gpointer
 copy_id (gpointer id, gpointer user_data G_GNUC_UNUSED)
@@ -156,8 +158,8 @@ copy_id (gpointer id, gpointer user_data G_GNUC_UNUSED)
   return g_strdup (id);
 }
 
-/* Who holds a directory, so that two savers of one chief are one. Host and process don't tell one
- * chief from another: in a container both are often what they were a life before. */
+/* Returns the name of a directory's holder, the same for two savers of one chief. Host and
+ * process don't distinguish chiefs: in a container both are often the same after a restart. */
 static char *
 name_of (const MusterCheckpointDirectory *self, MusterLease *lease)
 {
@@ -226,7 +228,7 @@ muster_checkpoint_directory_begin_job (MusterCheckpointDirectory *self)
   g_mutex_unlock (&self->lock);
 }
 
-/* What a claim takes that hasn't been made. */
+/* Returns the epoch for a claim that wasn't made yet. */
 static gint64
 epoch_for (MusterLease *lease, const MusterCheckpointRecord *record, gboolean is_noted)
 {
@@ -273,7 +275,7 @@ write_holder (MusterCheckpointRecord *record, const char *chief, gint64 epoch, g
   *changed = TRUE;
 }
 
-/* Who has the lock knows that the one before is gone. */
+/* Warns about the holder before, which is gone: this process has the lock. */
 static void
 warn_of_other (MusterCheckpointDirectory *self, const char *directory,
                const MusterCheckpointRecord *record)

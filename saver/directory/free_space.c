@@ -46,7 +46,7 @@ refuse_save (const MusterFreeSpace *self, const MusterSpaceCheck *space, GError 
                       what);
 }
 
-/* FALSE at the deadline. */
+/* Returns FALSE at the deadline. */
 static gboolean
 pause_once (const MusterFreeSpace *self, MusterSpaceCheck *space, GError **error)
 {
@@ -91,7 +91,8 @@ muster_free_space_was_full (const MusterFreeSpace *self, const MusterSpaceCheck 
   if (g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOSPC) ||
       g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NO_SPACE))
     return TRUE;
-  /* A master reports lack of memory the same way; the directory's free space tells which it was. */
+  /* A master reports a lack of memory with the same code, so the directory's free space decides.
+   * */
   return muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED) &&
          look (self, space) < space->bytes;
 }
@@ -102,7 +103,7 @@ muster_free_space_after_full (const MusterFreeSpace *self, MusterSpaceCheck *spa
 {
   g_autoptr (GError) owned = failure;
   const guint64 there = look (self, space);
-  /* The available space wasn't enough, whatever the estimate. */
+  /* The free space wasn't enough, whatever the estimate was. */
   const guint64 bytes = there < G_MAXUINT64 ? MAX (space->bytes, there + 1) : space->bytes;
 
   if (muster_checkpoint_directory_make_room (space->home, space, bytes))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/directory/checkpoint_directory_private.h"
 
-/* What the job has spent its time on, in the side file: it is written with each checkpoint. */
+/* The job's account of its time in the side file, written with each checkpoint. */
 
 void
 muster_checkpoint_directory_set_goodput (MusterCheckpointDirectory *self,

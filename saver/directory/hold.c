@@ -2,11 +2,10 @@
 #include "base/error.h"
 #include "saver/directory/checkpoint_directory_private.h"
 
-/* Which job a directory is in use by: a lock that its process holds for as long as the job saves
- * there. Chiefs with a lease share it, since the lease and its epoch decide among them, and a new
- * one mustn't wait for the end of an old one that hangs. A job without a lease has it alone.
- *
- * A store without locks has none: there the newest job wins, by the side file's epoch. */
+/* Which job uses a directory: its process holds a lock for as long as the job saves there.
+ * Chiefs with a lease share the lock, because lease and epoch decide among them, and a new chief
+ * must not wait for an old one that hangs. A job without a lease holds it alone. A store without
+ * locks has none: there the newest job wins, by the side file's epoch. */
 
 #define HOLD_FILE ".muster.chief"
 
@@ -64,7 +63,8 @@ muster_checkpoint_directory_is_held (MusterCheckpointDirectory *self, const char
   return is_held;
 }
 
-/* Without a lease the side file says so where no lock does: the next job finds nobody there. */
+/* Notes in the side file that the job has ended, so that the next one finds no holder in a store
+ * without locks. */
 static gboolean
 leave (MusterCheckpointDirectory *self G_GNUC_UNUSED, MusterCheckpointRecord *record,
        gboolean *changed, gpointer data G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)

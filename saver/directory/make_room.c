@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Makes room for a checkpoint in a directory that is full: checkpoints that the rules give up
+ * with the next save are removed before it. The newest whole one stays, and so do the latest, the
+ * one that the run was restored from until it has saved, and those that are being read. As after a
+ * save, state and record are written first. On a disk without a free byte they can only be written
+ * after the removal; until then they name a checkpoint that is gone, but also the latest, which
+ * exists. */
 #include "base/log_private.h"
 #include "checkpoint/format/bundle_place_private.h"
 #include "checkpoint/format/bundle_reader.h"
@@ -11,21 +17,15 @@
 
 #include <string.h>
 
-/* Makes room for a checkpoint in a directory that is full: what the rules give up with the next one
- * goes before it. That is decided as it is when a checkpoint is published. The newest one that is
- * whole stays, and so do the latest one, the one that the run was restored from until it has saved,
- * and what is being read. As after a save, state and record are written first, then files go; on a
- * disk without a free byte they can only be written afterwards. Until then they name one that is
- * gone, and as before the latest one, which is there. */
-
+/* Timeout for the directory's lock. */
 #define LOCK_US (30 * MUSTER_SECOND)
 
 typedef struct {
   MusterCheckpointDirectory *owner;
   const MusterSpaceCheck *space;
-  guint64 bytes;           /* wanted */
-  char *whole;             /* (owned) (nullable) the newest one that was found whole */
-  MusterStorageLock *held; /* (owned) (nullable) a reader's, on that one */
+  guint64 bytes;           /* the size that is needed */
+  char *whole;             /* (owned) (nullable) the newest checkpoint that was found whole */
+  MusterStorageLock *held; /* (owned) (nullable) a reader's lock on that checkpoint */
 } Room;
 
 static void
@@ -57,7 +57,7 @@ is_spare (const Room *self, MusterStorage *storage, const MusterCheckpointRecord
          !muster_checkpoint_is_read (storage, prefix);
 }
 
-/* Oldest first (transfer full) (element-type utf8). */
+/* Returns the checkpoints that may go, oldest first (transfer full) (element-type utf8). */
 static GPtrArray *
 find_spare (const Room *self, MusterStorage *storage, MusterCheckpointRecord *record,
             const MusterCheckpointState *state)
@@ -77,7 +77,7 @@ find_spare (const Room *self, MusterStorage *storage, MusterCheckpointRecord *re
   return spare;
 }
 
-/* FALSE if all of it together isn't enough: then nothing goes. */
+/* Returns FALSE if all of them together aren't enough: then nothing is removed. */
 static gboolean
 is_enough (const Room *self, MusterStorage *storage, const GPtrArray *spare)
 {
@@ -98,7 +98,8 @@ is_whole (const Room *self, MusterStorage *storage, const char *prefix)
          muster_bundle_reader_verify (reader, NULL, NULL, self->space->cancellable, NULL);
 }
 
-/* Reads it, which may take long; from then on it isn't removed. */
+/* Reads checkpoints, which may take long, until one is whole. A lock keeps that one from then
+ * on. */
 static gboolean
 find_whole (Room *self, MusterStorage *storage)
 {
@@ -128,7 +129,7 @@ forget (MusterCheckpointDirectory *self, const char *prefix)
   g_mutex_unlock (&self->lock);
 }
 
-/* FALSE unless it could be written, or is_full. */
+/* Returns FALSE unless the record could be written, or the disk is full (is_full). */
 static gboolean
 note (const Room *self, MusterStorage *storage, MusterCheckpointRecord *record,
       MusterCheckpointState *state, gboolean *is_full)
@@ -161,7 +162,7 @@ remove_one (const Room *self, MusterStorage *storage, MusterCheckpointRecord *re
   g_ptr_array_add (leaving, (gpointer)prefix);
   if (muster_retention_remove (owner, storage, leaving, NULL) == 0)
     return FALSE;
-  if (is_full) /* the save's own will do, where this fails */
+  if (is_full) /* if this fails, the save's own record counts */
     (void)note (self, storage, record, state, &is_still_full);
   muster_log (G_LOG_LEVEL_MESSAGE, "retention", "MESSAGE",
               "'%s' was removed before '%s' is saved, since there isn't enough free space for both",
@@ -189,7 +190,7 @@ has_pending (MusterCheckpointDirectory *self)
   return has_any;
 }
 
-/* TRUE if something may go at all: before a checkpoint is read for it. */
+/* Returns TRUE if anything may be removed at all, before a checkpoint is read for it. */
 static gboolean
 is_worth_it (const Room *self, MusterStorage *storage)
 {
@@ -201,7 +202,8 @@ is_worth_it (const Room *self, MusterStorage *storage)
   return has_pending (self->owner) || is_enough (self, storage, spare);
 }
 
-/* Under the directory's lock, as a save publishes: by a chief that holds the directory. */
+/* Removes under the directory's lock, as a save publishes, by a chief that holds the directory.
+ * */
 static gboolean
 remove_spare (const Room *self, const MusterDirectoryLock *lock)
 {

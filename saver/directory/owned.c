@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-/* Which checkpoints of a directory are a saver's: those that its state file names, then those that
- * the side file says this saver published. Restoring and removing go by the same rule. Any other
- * file may be somebody's only copy, whatever its name. */
+/* Which checkpoints of a directory are a saver's: those that its state file names, then those
+ * that the side file says this saver published. Restoring and removing follow the same rule. Any
+ * other file may be somebody's only copy, whatever its name. */
 
 #define MOST_NAMED 5
 
@@ -27,7 +27,7 @@ muster_checkpoint_directory_names (const MusterCheckpointDirectory *self, const 
   return muster_checkpoint_has_base (prefix, self->base_name);
 }
 
-/* What the record says of checkpoints without files doesn't make them muster's. */
+/* A checkpoint without files doesn't count, even if the record describes it. */
 static gboolean
 is_published (const MusterSideCheckpoint *one)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Publishes a checkpoint in a directory and lists it, in the order of publish_once (): free the
+ * name, check the claim, publish the files, record them in state file and side file. Only then are
+ * old checkpoints removed (retention_remove.c); retention_decide.c decides which. */
 #include "base/error.h"
 #include "base/log_private.h"
 #include "checkpoint/format/bundle_place_private.h"
@@ -57,7 +60,7 @@ write_state (MusterCheckpointDirectory *self, const char *directory, const char 
                                               state, error);
 }
 
-/* Of one that was there before, the pin is left: it is on the name. */
+/* Keeps the pin of a replaced checkpoint: pins belong to names. */
 static MusterSideCheckpoint *
 begin_entry (MusterCheckpointRecord *record, const char *prefix)
 {
@@ -92,8 +95,9 @@ describe (MusterCheckpointDirectory *self, MusterStorage *storage, MusterCheckpo
   return muster_side_checkpoint_describe (one, storage, prefix, self->meta_graph != NULL, error);
 }
 
-/* What another has pruned meanwhile leaves the list: the state file must not name it again. Those
- * that the record knows are there, or doomed: nothing is asked of them. */
+/* Drops checkpoints that another process has pruned in the meantime, so that the state file
+ * doesn't name them again. Those that the record knows exist, or are marked for removal, and aren't
+ * looked up. */
 static void
 drop_pruned (MusterCheckpointRecord *record, const char *directory, MusterRetentionChange *change,
              const char *just_saved)
@@ -119,8 +123,9 @@ is_named (const MusterCheckpointState *state, const char *name)
   return FALSE;
 }
 
-/* An earlier save may have doomed what it failed to take from the state. What the state names and
- * this list keeps isn't doomed. What another process prunes isn't in the state any more. */
+/* Clears the mark of removal from a checkpoint that this list keeps and the state still names:
+ * an earlier save marked it and then failed to write the state. The state no longer names what
+ * another process prunes. */
 static void
 spare_kept (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, const char *directory,
             const MusterRetentionChange *change)
@@ -135,7 +140,7 @@ spare_kept (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, con
       state = muster_checkpoint_state_read_named (change->storage, directory, self->latest_filename,
                                                   NULL);
     if (state == NULL)
-      return; /* it stays doomed, as before */
+      return; /* it stays marked, as before */
     one->pending_delete = !is_named (state, one->name);
   }
 }
@@ -190,9 +195,9 @@ write_record (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
   return is_described && muster_checkpoint_record_write (change->storage, directory, record, error);
 }
 
-/* From where the state is written on the save stands: nothing in the record is needed to restore
- * it. Where it is, it is written first: what the state names counts. So it is without locks: it is
- * the record that another chief has changed. */
+/* Writes state and record. Where there are locks, the state comes first: from then on the save
+ * counts, since a restore needs nothing of the record. Without locks the record comes first,
+ * because its version shows whether another chief has claimed the directory. */
 static gboolean
 record_it (MusterCheckpointDirectory *self, MusterStorage *storage, MusterCheckpointRecord *record,
            MusterNewCheckpoint *checkpoint, const char *state_version, double now, GError **error)
@@ -231,7 +236,7 @@ muster_checkpoint_directory_write_meta_graph (MusterCheckpointDirectory *self,
   return muster_storage_publish (storage, path, data, size, error);
 }
 
-/* TRUE if a run's checkpoint of that step is the past of the run that writes here. */
+/* Returns TRUE if a run's checkpoint of that step is in the past of the run that writes here. */
 static gboolean
 is_past (const MusterCheckpointRecord *record, const char *run, gint64 step)
 {
@@ -239,8 +244,8 @@ is_past (const MusterCheckpointRecord *record, const char *run, gint64 step)
          (g_strcmp0 (run, record->resumed_run) == 0 && step <= record->resumed_step);
 }
 
-/* A copy that took longer than a save which went here directly, or one of a branch that the job has
- * left since. It must not become the latest. */
+/* Returns TRUE for a copy that took longer than a save which went here directly, and for a copy
+ * of a branch that the job has left since. It must not become the latest. */
 static gboolean
 is_stale (MusterCheckpointDirectory *self, const MusterCheckpointRecord *record,
           const MusterNewCheckpoint *checkpoint)
@@ -260,8 +265,9 @@ is_stale (MusterCheckpointDirectory *self, const MusterCheckpointRecord *record,
   return has_newer;
 }
 
-/* Which files a store without locks must still have: read before the claim is checked, so that who
- * claims the directory after that isn't overtaken. */
+/* The versions that the files must still have in a store without locks. They are read before the
+ * claim is checked, so that this writer can't overtake a chief that claims the directory after the
+ * check. */
 typedef struct {
   char *index, *state; /* (owned) (nullable) */
 } Versions;
@@ -305,7 +311,7 @@ set_aside (MusterStorage *storage, const char *prefix, const char *reason, const
   return TRUE;
 }
 
-/* Files of that name that aren't this saver's may be somebody's only copy. */
+/* Sets files of that name aside that aren't this saver's: they may be somebody's only copy. */
 static gboolean
 set_stranger_aside (MusterCheckpointDirectory *self, MusterStorage *storage, const char *prefix,
                     GError **error)
@@ -322,7 +328,8 @@ set_stranger_aside (MusterCheckpointDirectory *self, MusterStorage *storage, con
   return TRUE;
 }
 
-/* What publishing goes by: the versions of the files, then the record (transfer full). */
+/* Reads what publishing depends on: the versions of the files, then the record (transfer full).
+ * */
 static MusterCheckpointRecord *
 read_place (MusterCheckpointDirectory *self, MusterLease *lease, MusterDirectoryLock *lock,
             const MusterNewCheckpoint *checkpoint, Versions *versions, gboolean *changed,
@@ -336,7 +343,7 @@ read_place (MusterCheckpointDirectory *self, MusterLease *lease, MusterDirectory
              : NULL;
 }
 
-/* The same, once the name is free of a checkpoint that was to be kept. */
+/* Reads the same, after it freed the name of a checkpoint that was to be kept. */
 static MusterCheckpointRecord *
 free_place (MusterCheckpointDirectory *self, MusterLease *lease, MusterDirectoryLock *lock,
             const MusterNewCheckpoint *checkpoint, Versions *versions, gboolean *changed,
@@ -395,7 +402,7 @@ publish_once (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewChec
           record_it (self, storage, record, checkpoint, versions.state, now, error));
 }
 
-/* In a store without locks another writer may be faster. */
+/* Repeats it: in a store without locks another writer may be faster. */
 static gboolean
 publish (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewCheckpoint *checkpoint,
          gint64 deadline_us, GCancellable *cancellable, GError **error)
@@ -412,8 +419,7 @@ publish (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewCheckpoin
   }
 }
 
-/* A store without locks has no lock on the directory: a copy and a save of this process still take
- * turns. */
+/* Copies and saves of this process take turns even in a store without locks. */
 gboolean
 muster_checkpoint_directory_publish (MusterCheckpointDirectory *self, MusterLease *lease,
                                      MusterNewCheckpoint *checkpoint, gint64 deadline_us,

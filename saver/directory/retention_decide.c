@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Decides which checkpoints of a directory stay when a new one is published. It collects what
+ * the record and the saver's list know, and asks the rules, which do no I/O
+ * (checkpoint/state/keep_rules_private.h). */
 #include "checkpoint/state/quarantine.h"
 #include "saver/directory/retention_private.h"
 
@@ -86,7 +89,7 @@ muster_retention_would_lose (MusterCheckpointDirectory *self, MusterCheckpointRe
          (one->pinned || one->preserved || is_among_best (self, record, one));
 }
 
-/* One decision: first those that only the record knows, then the managed ones. */
+/* One decision. Checkpoints that only the record knows come first, then the managed ones. */
 typedef struct {
   MusterCheckpointDirectory *owner;
   MusterCheckpointRecord *record;
@@ -96,7 +99,8 @@ typedef struct {
   guint n_others;
 } Decision;
 
-/* Those that another saver wrote here, or that were preserved: they may be the best. */
+/* Adds checkpoints that another saver wrote here, or that were preserved: they may be the best.
+ * */
 static void
 add_others (Decision *self)
 {
@@ -134,7 +138,7 @@ value_of_new (const Decision *self)
   return NAN;
 }
 
-/* In another directory, its own record knows. */
+/* Returns whether the record of another directory has a pin on the checkpoint. */
 static gboolean
 is_pinned_elsewhere (const Decision *self, const char *prefix)
 {

@@ -4,8 +4,8 @@
 #include "checkpoint/state/checkpoint_state.h"
 #include "saver/directory/retention_private.h"
 
-/* In one go: where nothing can be removed a save doesn't wait for all of it. The next one begins
- * with those that weren't tried. */
+/* Maximum number of failures in one go, so that a save doesn't wait for all of them where
+ * nothing can be removed. The next removal begins with those that weren't tried. */
 #define MOST_FAILURES 16
 
 void
@@ -26,7 +26,7 @@ muster_retention_forget_gone (MusterCheckpointDirectory *self, MusterStorage *st
   }
 }
 
-/* TRUE for the first failure of its cause since all was removed. */
+/* Returns TRUE for the first failure of its cause since everything was removed. */
 static gboolean
 is_new_cause (MusterCheckpointDirectory *self, const GError *why)
 {
@@ -37,7 +37,7 @@ is_new_cause (MusterCheckpointDirectory *self, const GError *why)
   return is_new;
 }
 
-/* One that is being read is removed later; nothing is wrong with it. */
+/* Reports a failure. A checkpoint that is being read is no failure: it is removed later. */
 static void
 report (MusterCheckpointDirectory *self, const GError *why)
 {

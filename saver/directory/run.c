@@ -2,9 +2,9 @@
 #include "checkpoint/store/storage_failure_private.h"
 #include "saver/directory/checkpoint_directory_private.h"
 
-/* The lineage of a directory: which run writes there, and from which run's checkpoint it started.
- * A step alone doesn't tell whether a checkpoint is this model's: a run that starts again from an
- * older checkpoint reaches the same steps with other values. */
+/* The lineage of a directory: which run writes there, and from which run's checkpoint it
+ * started. A step alone doesn't tell whether a checkpoint is this model's: a run that starts again
+ * from an older checkpoint reaches the same steps with other values. */
 
 static gboolean
 write_run (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, gboolean *changed,
@@ -23,7 +23,7 @@ write_run (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, gboo
   return TRUE;
 }
 
-/* A directory that isn't there is made. */
+/* Creates a missing directory. */
 gboolean
 muster_checkpoint_directory_begin_run (MusterCheckpointDirectory *self, MusterLease *lease,
                                        const char *directory, const MusterRun *run,

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Removes what killed savers left in an object store: uploads, which no list shows, data files
+ * without an index, and hidden files. No lock tells a living saver from a dead one. But a chief
+ * that has claimed the directory has ended those before it, so files older than its claim are
+ * theirs. Without a chief, only files older than a day count as abandoned. */
 #include "checkpoint/format/bundle_index_private.h"
 #include "checkpoint/format/bundle_place_private.h"
 #include "checkpoint/state/checkpoint_record_private.h"
@@ -6,11 +10,7 @@
 
 #include <string.h>
 
-/* Removes what savers that were killed left in an object store: uploads, which no list shows, data
- * files without an index, and what is hidden. There are no locks that tell the living from the
- * dead. A chief that has claimed the directory has ended those before it: what is older than its
- * claim is theirs. Without a chief, only what is a day old is nobody's. */
-
+/* The age from which files count as abandoned without a chief. */
 #define OLD_US (24 * 3600 * MUSTER_SECOND)
 
 typedef struct {
@@ -19,8 +19,8 @@ typedef struct {
   const char *directory;
   char **files;     /* (not owned) */
   GHashTable *used; /* (owned) (element-type utf8 gint32) base names to the number of data files of
-                       their index; 0: not known, and nothing is removed */
-  gint64 before_us; /* what is older may go */
+                       their index; 0: unknown, and nothing is removed */
+  gint64 before_us; /* older files may be removed */
 } Objects;
 
 static char *
@@ -36,7 +36,7 @@ is_old (const Objects *self, const char *path)
   return muster_storage_stat (self->storage, path, &info, NULL) && info.mtime_us < self->before_us;
 }
 
-/* What isn't a file is a folder of a sharded save: it is as old as its oldest part. */
+/* A name that isn't a file is the folder of a sharded save, of which old parts are removed. */
 static void
 sweep_folder (Objects *self, const char *path)
 {
@@ -55,7 +55,7 @@ set_used (Objects *self, const char *prefix, gint32 n)
   g_hash_table_insert (self->used, g_path_get_basename (home), GINT_TO_POINTER (n));
 }
 
-/* One that is being placed, and isn't old, keeps the data files of its name. */
+/* A hidden index that isn't old keeps the data files of its name: it is being placed. */
 static void
 sweep_hidden (Objects *self, const char *name)
 {
@@ -79,7 +79,8 @@ sweep_hidden (Objects *self, const char *name)
     set_used (self, prefix, 0);
 }
 
-/* The base name of a data file's checkpoint (transfer full), and its number of shards. */
+/* Returns the base name of a data file's checkpoint (transfer full), and its number of shards.
+ * */
 static char *
 checkpoint_of (const char *name, gint32 *n_shards)
 {
@@ -90,7 +91,7 @@ checkpoint_of (const char *name, gint32 *n_shards)
   return *n_shards > 0 ? g_steal_pointer (&base) : NULL;
 }
 
-/* How many data files the index of that name has; -1: there is none. */
+/* Returns how many data files the index of that name has; -1: there is none. */
 static gint32
 used_by (Objects *self, const char *base)
 {
@@ -109,7 +110,8 @@ used_by (Objects *self, const char *base)
   return n;
 }
 
-/* Checkpoints whose data files are all of one number are whole: their index isn't read. */
+/* Finds the checkpoints whose index must be read. If all data files of a name have the same
+ * number of shards, the checkpoint is whole. */
 static GHashTable *
 find_doubtful (const Objects *self)
 {
@@ -145,8 +147,9 @@ sweep_data (Objects *self)
   }
 }
 
-/* Whoever wrote there before has ended, since this chief has claimed it, or this process's run has
- * begun: that has written the side file, whose time is by the store's clock. */
+/* Returns whether earlier writers of the directory have ended, because this chief has claimed it
+ * or this process's run has begun. Either has written the side file, whose time is by the store's
+ * clock. */
 static gboolean
 is_held (Objects *self)
 {
@@ -171,12 +174,13 @@ find_time (Objects *self, gboolean is_held)
     return TRUE;
   if (!muster_storage_stat (self->storage, record, &info, NULL))
     return FALSE;
-  /* Some stores count in seconds. This saver hasn't written anything else yet. */
+  /* Some stores count in seconds; this saver hasn't written anything else yet. */
   self->before_us = info.mtime_us + MUSTER_SECOND;
   return TRUE;
 }
 
-/* Without a chief, who may list them isn't asked for that. */
+/* Skips uploads without a chief, because listing them may need a permission that the user lacks.
+ * */
 static gboolean
 sweep_uploads (const Objects *self, gboolean is_held)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Chooses among the checkpoints of all tiers, newest first. The durable tier's side file names
+ * the run; a checkpoint of a fast tier counts only if it is of that run or of its past
+ * (docs/decisions/0023). */
 #include "saver/tiers/tier_choose_private.h"
 
 #include "base/error.h"
@@ -34,7 +37,7 @@ has_run (const MusterTierListing *self)
   return self->record != NULL && self->record->run != NULL;
 }
 
-/* TRUE if nothing there tells which run is the job's. */
+/* Returns TRUE if nothing in the tier tells which run is the job's. */
 static gboolean
 is_blank (const MusterTierListing *self)
 {
@@ -47,8 +50,8 @@ belongs (const MusterTierListing *self, const char *durable_path)
   return has_run (self) && g_strcmp0 (self->record->durable_dir, durable_path) == 0;
 }
 
-/* The side file that tells which run is the job's: the durable tier's. If that has none, the fast
- * tier's that was claimed last. (nullable) borrowed. */
+/* Returns the side file that tells which run is the job's: the durable tier's. If that has none,
+ * that of the fast tier that was claimed last. (nullable) borrowed. */
 static const MusterCheckpointRecord *
 find_authority (const GPtrArray *listings, const char *durable_path)
 {
@@ -72,7 +75,7 @@ refuse_other_job (const MusterTierListing *fast, const char *durable_path)
   return g_strdup_printf ("it belongs to the job in '%s'", fast->record->durable_dir);
 }
 
-/* NULL: it counts. Else why it doesn't: (transfer full). */
+/* Returns NULL if the checkpoint counts, else the reason (transfer full). */
 static char *
 refuse_by_run (const MusterTierListing *fast, const MusterCheckpointRecord *authority,
                const char *durable_path, const char *prefix)
@@ -89,8 +92,8 @@ refuse_by_run (const MusterTierListing *fast, const MusterCheckpointRecord *auth
                           authority->resumed_step);
 }
 
-/* TRUE for what the run that the authority names started from, and for what led there. That holds
- * even if the tier couldn't be claimed since, as when it is full. */
+/* Returns TRUE for the checkpoint that the authority's run started from, and for those that led
+ * there. They count even if the tier couldn't be claimed since, as when it is full. */
 static gboolean
 is_past (const MusterTierListing *fast, const MusterCheckpointRecord *authority, const char *prefix)
 {
@@ -118,7 +121,7 @@ refuse (const MusterTierListing *fast, const MusterTierListing *durable,
   return refuse_by_run (fast, authority, durable_path, prefix);
 }
 
-/* What counts of a tier, in its own order. */
+/* Returns the checkpoints of a tier that count, in the tier's order. */
 static GPtrArray *
 filter (const GPtrArray *listings, guint i, const MusterCheckpointRecord *authority,
         const char *durable_path, GPtrArray *refused)
@@ -141,8 +144,8 @@ filter (const GPtrArray *listings, guint i, const MusterCheckpointRecord *author
   return found;
 }
 
-/* The tier whose next checkpoint is the newest; -1: none is left. A tier's own order is kept: its
- * latest isn't always the one with the highest step. */
+/* Returns the tier whose next checkpoint is the newest; -1: none is left. Each tier keeps its
+ * order, because its latest isn't always the one with the highest step. */
 static int
 newest (const GPtrArray *tiers, const guint *at)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Copies checkpoints from a fast tier to lower ones. */
+/* Copies checkpoints from a fast tier to lower ones, on a thread of the saver at low priority.
+ * One copy runs and one waits; a newer request replaces the waiting one, so a slow disk means fewer
+ * copies, never a queue. */
 #include "base/error.h"
 #include "base/log_private.h"
 #include "base/wait_private.h"
@@ -50,7 +52,7 @@ muster_copy_request_free (MusterCopyRequest *self)
   g_free (self->run);
   g_clear_pointer (&self->metrics, g_array_unref);
   g_free (self->durable_directory);
-  g_object_unref (self->owner); /* last: it keeps the tiers */
+  g_object_unref (self->owner); /* released last, because it keeps the tiers alive */
   g_free (self);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterCopyRequest, muster_copy_request_free)
@@ -96,11 +98,11 @@ typedef struct {
   guint tier;
   MusterCheckpointDirectory *to;
   const MusterFreeSpace *free_space;
-  MusterLease *lease;       /* (owned) (nullable) the directory's now, not that of the save */
+  MusterLease *lease; /* (owned) (nullable) the directory's current lease, not that of the save */
   MusterNewCheckpoint made; /* its names are owned */
   MusterStorageLock *alive; /* (owned) (nullable) */
   MusterSpaceCheck space;
-  gboolean is_source; /* the source is what failed */
+  gboolean is_source; /* the failure is the source's */
   gint64 began_us;
   GCancellable *cancellable;
 } Copy;
@@ -160,8 +162,8 @@ discard_quietly (Copy *self)
   }
 }
 
-/* FALSE if another chief holds the model. A master that is gone can't tell; then the directory's
- * side file does. */
+/* Returns FALSE if another chief holds the model. If the master is gone, the directory's side
+ * file decides. */
 static gboolean
 check_lease (Copy *self, const MusterAnnouncement *what, GError **error)
 {
@@ -177,7 +179,8 @@ check_lease (Copy *self, const MusterAnnouncement *what, GError **error)
   return FALSE;
 }
 
-/* For the directory's lock, each time it is taken: copying takes longer than that. */
+/* The deadline for the directory's lock, set anew each time, because copying takes longer than
+ * that. */
 static gint64
 lock_deadline (const Copy *self)
 {
@@ -205,7 +208,7 @@ begin (Copy *self, GError **error)
   return muster_free_space_find (self->free_space, &self->space, error);
 }
 
-/* What is published already isn't copied again. */
+/* Skips a checkpoint that is published already. */
 static gboolean
 transfer (Copy *self, GError **error)
 {
@@ -221,7 +224,7 @@ transfer (Copy *self, GError **error)
                                               lock_deadline (self), self->cancellable, error);
 }
 
-/* Until it is done, is skipped for lack of space, or has failed. */
+/* Repeats the transfer until it is done, is skipped for lack of space, or has failed. */
 static gboolean
 transfer_with_space (Copy *self, GError **error)
 {
@@ -244,7 +247,7 @@ transfer_with_space (Copy *self, GError **error)
   }
 }
 
-/* Only the durable tier's count as durable for the master. */
+/* Announces copies in the durable tier, which alone count as durable for the master. */
 static void
 announce (Copy *self)
 {
@@ -254,7 +257,7 @@ announce (Copy *self)
     return;
   durable.durable_step = self->made.step;
   durable.durable = self->made.prefix;
-  (void)check_lease (self, &durable, NULL); /* the copy is there in any case */
+  (void)check_lease (self, &durable, NULL); /* the copy exists in any case */
 }
 
 static gboolean
@@ -297,8 +300,8 @@ note_failure (MusterCopier *self, gint64 step, const GError *failure)
   g_mutex_unlock (&self->lock);
 }
 
-/* TRUE if the chief has made another session since the copy began: then the directory is held by
- * another lease of the same chief, which makes its own copies. */
+/* Returns TRUE if the chief has created another session since the copy began: then another lease
+ * of the same chief holds the directory, and makes its own copies. */
 static gboolean
 is_outlived (Copy *self)
 {
@@ -306,15 +309,17 @@ is_outlived (Copy *self)
   return now != self->lease;
 }
 
-/* Where nothing can be locked, retention may have been quicker; a newer one follows. */
+/* Returns TRUE if the source is gone: without locks, retention may have removed it first. A
+ * newer one follows. */
 static gboolean
 is_gone (const Copy *self, const GError *failure)
 {
   return self->is_source && muster_error_to_wire (failure) == MUSTER_ERROR_NOT_FOUND;
 }
 
-/* A fast tier that fails is dropped, whichever end of the copy it is. A failure of the durable tier
- * is reported like that of a save, and so is the loss of the model to another chief. */
+/* Judges a failure. A fast tier that fails is dropped, at either end of the copy. A failure of
+ * the durable tier is reported like that of a save, and so is the loss of the model to another
+ * chief. */
 static void
 judge (Copy *self, GError *failure)
 {
@@ -388,7 +393,7 @@ copy_next (MusterCopier *self)
   self->running = NULL;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
-  muster_copy_request_free (request); /* perhaps the saver's last reference */
+  muster_copy_request_free (request); /* this may be the saver's last reference */
   g_mutex_lock (&self->lock);
 }
 
@@ -396,7 +401,7 @@ static gpointer
 run (gpointer data)
 {
   MusterCopier *self = data;
-  (void)setpriority (PRIO_PROCESS, 0, NICE); /* on Linux that is this thread alone */
+  (void)setpriority (PRIO_PROCESS, 0, NICE); /* on Linux this affects only the calling thread */
   (void)syscall (SYS_ioprio_set, IO_OF_THREAD, 0, IO_PRIORITY);
   g_mutex_lock (&self->lock);
   for (;;) {
@@ -422,7 +427,7 @@ start (MusterCopier *self)
   self->thread = g_thread_new ("muster-copy", run, self);
 }
 
-/* With the lock held: what the newer one also does for the older one (nullable), which goes. */
+/* With the lock held: takes over what the older request (nullable) was for, and frees it. */
 static void
 replace (MusterCopier *self, MusterCopyRequest *older, MusterCopyRequest *newer)
 {
@@ -499,8 +504,8 @@ muster_copier_free (MusterCopier *self)
   g_autoptr (GThread) thread = g_steal_pointer (&self->thread);
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
-  /* No request is left, since each holds the owner: the thread is about to end, if it isn't what
-   * frees the owner. */
+  /* No request is left, since each holds the owner: the thread is about to end, unless it is
+   * itself the one that frees the owner. */
   if (thread != NULL && thread != g_thread_self ())
     g_thread_join (g_steal_pointer (&thread));
   copier_unref (self);

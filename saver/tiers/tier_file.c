@@ -20,7 +20,7 @@ muster_tier_measure (MusterStorage *storage, const char *prefix, guint64 *bytes,
   return TRUE;
 }
 
-/* Into a store that can't rename: data files get free names, which the index then says. */
+/* Into a store that can't rename: data files get free names, and the index refers to them. */
 static gboolean
 place_files (MusterDataCopy *copy, MusterBundleIndex *index, GError **error)
 {

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Lists the checkpoints of a tier, newest first: those that the state file names, then those
+ * that the side file says the saver published, then, if wanted, all other files. Several tiers are
+ * listed at the same time, each on a thread of its own, so that one that hangs costs only its share
+ * of the time. */
 #include "base/error.h"
 #include "base/wait_private.h"
 #include "checkpoint/format/bundle_index_private.h"
@@ -26,14 +30,14 @@ add (MusterStorage *storage, const char *directory, const char *named, GPtrArray
 {
   g_autofree char *prefix = muster_checkpoint_locate (storage, directory, named);
 
-  /* Adding it again would keep this copy in the place of the first. */
+  /* The first entry stays in its place. */
   if (g_hash_table_contains (seen, prefix))
     return;
   g_hash_table_add (seen, prefix);
   g_ptr_array_add (found, g_steal_pointer (&prefix));
 }
 
-/* What the state names, newest first, each once. */
+/* Returns the checkpoints that the state names, newest first, each once. */
 static GPtrArray *
 listed (MusterStorage *storage, const char *directory, const MusterCheckpointState *state)
 {
@@ -55,8 +59,8 @@ set_of (const GPtrArray *prefixes)
   return set;
 }
 
-/* Then those that the side file says the saver published, the last one first. Of a directory whose
- * state file is missing or names only missing ones, these are what is left of the job. */
+/* Adds those that the side file says the saver published, the last one first. If the state file
+ * is missing or names only missing ones, these are what is left of the job. */
 static gboolean
 add_published (const MusterTierLook *self, const char *directory,
                const MusterCheckpointRecord *record, GPtrArray *found, GError **error)
@@ -83,7 +87,7 @@ add_published (const MusterTierLook *self, const char *directory,
   return TRUE;
 }
 
-/* Then those that merely lie there. */
+/* Adds the remaining files of the directory. */
 static gboolean
 add_files (MusterStorage *storage, const char *directory, GPtrArray *found, GError **error)
 {
@@ -99,8 +103,8 @@ add_files (MusterStorage *storage, const char *directory, GPtrArray *found, GErr
   return TRUE;
 }
 
-/* A state that can't be read is an error unless the files may stand in for it: it must not look
- * like none. */
+/* Fails if the state can't be read, unless the files may replace it: an unreadable state must
+ * not look like none. */
 static GPtrArray *
 find_prefixes (const MusterTierLook *self, const char *directory,
                const MusterCheckpointRecord *record, char **warning, GError **error)
@@ -134,7 +138,7 @@ muster_tier_list (const MusterTierLook *self, const char *directory)
   listing->record = muster_checkpoint_record_read (self->storage, directory, &failure);
   listing->prefixes =
       find_prefixes (self, directory, listing->record, &listing->warning, &listing->error);
-  /* A side file that can't be read now may name some. */
+  /* A side file that can't be read now may name checkpoints. */
   if (failure != NULL && !muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) &&
       listing->prefixes != NULL && listing->prefixes->len == 0) {
     g_clear_pointer (&listing->prefixes, g_ptr_array_unref);
@@ -228,7 +232,7 @@ silent (const char *directory, gint64 limit_us)
   return listing;
 }
 
-/* With the lock held: what has been found by now. */
+/* With the lock held: returns what has been found so far. */
 static GPtrArray *
 gather (Looks *self, const char *const *directories, gint64 limit_us)
 {

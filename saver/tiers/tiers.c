@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The fast tiers of a saver and their state: which are in use, which were dropped and why, and
+ * what a restore noted about them. */
 #include "saver/tiers/tiers_private.h"
 
 #include "base/error.h"
@@ -45,7 +47,7 @@ muster_tier_copied_clear (MusterTierCopied *self)
   g_clear_pointer (&self->why, g_free);
 }
 
-/* Symbolic links followed, as far as the path exists. */
+/* Follows symbolic links as far as the path exists. */
 static char *
 resolve (const char *path)
 {
@@ -103,7 +105,7 @@ check_tiers (const MusterTier *tiers, gsize n, MusterStorage *storage, GError **
   return TRUE;
 }
 
-/* Best ones, and those that are preserved for good, are kept in the durable tier. */
+/* A fast tier keeps no best checkpoints and preserves none: the durable tier does. */
 static void
 open_tier (MusterFastTier *self, const MusterTier *rule, const MusterCheckpointDirectory *durable)
 {
@@ -210,7 +212,8 @@ muster_tiers_drop (MusterTiers *self, guint tier, const char *why, const char *d
   if (was_dropped)
     return;
   const guint next = muster_tiers_fastest (self);
-  g_auto (GStrv) lines = g_strsplit (why, "\n", 2); /* a master adds where its op was */
+  g_auto (GStrv) lines =
+      g_strsplit (why, "\n", 2); /* a master adds the place of its op in further lines */
   muster_log (G_LOG_LEVEL_WARNING, "tier", "MESSAGE",
               "the fast tier '%s' isn't used any more: %s. Training goes on; checkpoints are saved "
               "in '%s' at its own interval, so a failure costs the steps since the last one there. "
