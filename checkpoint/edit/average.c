@@ -49,8 +49,8 @@ put_double (double value, void *at)
   memcpy (at, &value, sizeof value);
 }
 
-/* What is lost sets the last bit, so that rounding it further goes where rounding the double would:
- * two roundings to nearest may not. */
+/* Rounds to odd: the last bit is set if anything was lost, so that rounding further gives the
+ * same as rounding the double at once. Rounding to nearest twice may not. */
 static float
 to_odd (double value)
 {
@@ -91,7 +91,7 @@ static const struct {
     {MUSTER_COMPLEX64, 4, get_float, put_float}, {MUSTER_COMPLEX128, 8, get_double, put_double},
 };
 
-/* G_N_ELEMENTS (types) for another type. */
+/* Returns G_N_ELEMENTS (types) for another type. */
 static gsize
 find (MusterDType dtype)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Copies a checkpoint to a directory. The files are written under a hidden name, read back,
+ * published like a save, and entered into the directory's state file and side file
+ * (copy_register.c). What an interrupted copy left is checked and used. */
 #include "base/crc32c_private.h"
 #include "base/error.h"
 #include "base/require_private.h"
@@ -21,14 +24,14 @@ typedef struct {
   MusterEditTarget target;
   const MusterEditOptions *options; /* (nullable) */
   const char *from, *to;
-  MusterStorageLock *reading;     /* (owned) (nullable) the original isn't removed meanwhile */
+  MusterStorageLock *reading;     /* (owned) (nullable) so that the original isn't removed */
   GBytes *index_file;             /* (owned) */
   MusterBundleIndex *index;       /* (owned) of the original */
   MusterCheckpointRecord *record; /* (owned) (nullable) of the original's directory */
   double time;
   GBytes *meta_graph; /* (owned) (nullable) */
   gboolean is_v1;     /* the original is of the old format */
-  gboolean repairs;   /* the same checkpoint is there, but damaged */
+  gboolean repairs;   /* the same checkpoint exists there, but is damaged */
   MusterEditReport made;
 } Copy;
 
@@ -74,7 +77,7 @@ read_meta_graph (Copy *self, GError **error)
   return self->meta_graph != NULL;
 }
 
-/* Of a V1 checkpoint, which becomes one of today's. */
+/* Reads a V1 checkpoint, which is written in today's format. */
 static gboolean
 read_v1 (Copy *self, GError **error)
 {
@@ -93,7 +96,7 @@ read_v1 (Copy *self, GError **error)
   return read_meta_graph (self, error);
 }
 
-/* What is known of the original. Its side file isn't needed. */
+/* Reads what is known of the original. Its side file isn't needed. */
 static gboolean
 read_original (Copy *self, GError **error)
 {
@@ -130,7 +133,8 @@ is_same_entry (const MusterIndexEntry *a, const MusterIndexEntry *b)
          x->crc32c == y->crc32c;
 }
 
-/* The same tensors with the same sums, wherever they lie in their files. */
+/* Returns TRUE for the same tensors with the same checksums, wherever they lie in their files.
+ * */
 static gboolean
 is_same_index (const MusterBundleIndex *a, const MusterBundleIndex *b)
 {
@@ -143,7 +147,7 @@ is_same_index (const MusterBundleIndex *a, const MusterBundleIndex *b)
   return TRUE;
 }
 
-/* Looks at what is there under the copy's name: *is_there if it is the same and whole. */
+/* Examines what has the copy's name: *is_there if it is the same and whole. */
 static gboolean
 look_at_target (Copy *self, gboolean *is_there, GError **error)
 {
@@ -176,7 +180,7 @@ id_of (const Copy *self)
   return muster_crc32c_extend (0, data, size);
 }
 
-/* One that died when it had published may have left files. */
+/* Removes what a copy left that died after it had published. */
 static void
 clear_up (Copy *self)
 {
@@ -190,7 +194,7 @@ replaces (const Copy *self)
   return self->repairs || (self->options != NULL && self->options->replaces);
 }
 
-/* Each tensor, or each slice of it, as the index has it. */
+/* Adds each tensor, or each slice of it, as the index has it. */
 static gboolean
 add_stored (MusterBundleWriter *writer, MusterBundleReader *reader, const MusterIndexEntry *entry,
             GError **error)
@@ -231,7 +235,7 @@ write_converted (Copy *self, const char *to, GError **error)
          muster_edit_work_verify (work, to, error);
 }
 
-/* The files under their hidden name, complete and read back. */
+/* Writes the files under their hidden name, complete and read back. */
 static gboolean
 copy_files (Copy *self, GError **error)
 {
@@ -249,7 +253,7 @@ copy_files (Copy *self, GError **error)
   if (self->is_v1)
     return write_converted (self, copy.to, error);
   if (!muster_edit_copy_data (&copy, error) ||
-      !muster_storage_remove (work->storage, index, error) || /* of an interrupted one */
+      !muster_storage_remove (work->storage, index, error) || /* left by an interrupted copy */
       !muster_edit_write (work, index, self->index_file, error))
     return FALSE;
   self->made.bytes = copy.bytes;
@@ -269,7 +273,7 @@ write_meta_graph (Copy *self, GError **error)
   return muster_storage_publish (storage_of (self), path, data, size, error);
 }
 
-/* One that was there is listed anew, as the options have it. */
+/* A checkpoint that was there already is listed anew, as the options require. */
 static gboolean
 publish_once (Copy *self, const char *directory, GError **error)
 {
@@ -296,7 +300,7 @@ publish_once (Copy *self, const char *directory, GError **error)
   return FALSE;
 }
 
-/* Makes it known. In a store without locks another writer may be faster. */
+/* Publishes the copy, again if another writer was faster in a store without locks. */
 static gboolean
 publish (Copy *self, GError **error)
 {

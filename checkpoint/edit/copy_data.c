@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Copies the data files of a checkpoint byte for byte. Each block is checked against the
+ * tensors' checksums while it passes, so that damage isn't copied. */
 #include "checkpoint/edit/copy_data_private.h"
 
 #include "base/error.h"
 #include "checkpoint/edit/span_check_private.h"
 #include "checkpoint/format/bundle_pieces_private.h"
 
-/* One data file on its way. */
+/* One data file under way. */
 typedef struct {
   MusterDataCopy *copy;
   MusterBundleData *data;     /* of the source */
@@ -65,7 +67,7 @@ sorted_spans (const MusterBundleIndex *index)
   return spans;
 }
 
-/* Reads a file's next block, which is checked. */
+/* Reads a file's next block and checks it. */
 static gboolean
 read_block (Shard *self, MusterStorageInput *input, guint64 size, gsize *n_read, GError **error)
 {
@@ -82,11 +84,11 @@ read_block (Shard *self, MusterStorageInput *input, guint64 size, gsize *n_read,
   const guint64 before = self->check.at;
   if (!muster_shard_check_feed (&self->check, self->buffer, *n_read, error))
     return FALSE;
-  self->check.at = before + *n_read; /* in a file without tensors, too */
+  self->check.at = before + *n_read; /* also in a file without tensors */
   return TRUE;
 }
 
-/* TRUE without an error if the target's file is there already, as long and whole. */
+/* TRUE without an error if the target has the file already, whole and of the right length. */
 static gboolean
 is_there (Shard *self, const char *path, GError **error)
 {
@@ -139,13 +141,13 @@ copy_shard (Shard *self, gint32 number, GError **error)
     return FALSE;
   }
   if (copy->resumes && !muster_storage_remove (copy->work->storage, path, error))
-    return FALSE; /* in an object store a file is a new one */
+    return FALSE; /* in an object store a file never replaces another */
   g_auto (MusterEditFile) to = {0};
   return muster_edit_file_begin (&to, copy->work, path, self->file->size, error) &&
          copy_blocks (self, &to, error) && muster_edit_file_end (&to, error);
 }
 
-/* The spans of one data file; all must lie inside it. */
+/* Takes the spans of one data file; all must lie inside it. */
 static gboolean
 take_spans (Shard *self, const GArray *spans, gsize *next, gint32 number, GError **error)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Enters a copy into its directory: the state file's list, the side file's entry, and whether it
+ * becomes the latest. A job's own checkpoint is never replaced as the latest, unless that is
+ * requested. */
 #include "checkpoint/edit/copy_register_private.h"
 
 #include "base/files/local_path_private.h"
@@ -15,7 +18,7 @@ step_of (const MusterCopyEntry *self)
              : muster_checkpoint_step (self->prefix);
 }
 
-/* TRUE for a path of the state file that lies in this directory. */
+/* Returns TRUE for a path of the state file in this directory. */
 static gboolean
 is_here (const MusterCopyEntry *self, const char *path)
 {
@@ -37,7 +40,8 @@ is_same (const MusterCopyEntry *self, const char *path)
   return strcmp (other, name) == 0 && is_here (self, path);
 }
 
-/* A job's own checkpoint is never overtaken; a copy is, by that of a later step. */
+/* Returns TRUE if the directory's latest is itself a copy, of an earlier step, which this copy may
+ * replace. A job's own checkpoint is never replaced as the latest. */
 static gboolean
 is_overtaken (const MusterCopyEntry *self, const char *latest)
 {
@@ -87,7 +91,7 @@ remove_listed (MusterCopyEntry *self)
     }
 }
 
-/* A state file may name a latest that it doesn't list, and times for some others. */
+/* Completes a state file that names a latest which it doesn't list, or lacks times for some. */
 static void
 complete (MusterCheckpointState *state)
 {
@@ -100,7 +104,7 @@ complete (MusterCheckpointState *state)
     g_array_set_size (state->timestamps, 0);
 }
 
-/* Where it stands in the list, which is oldest first and ends in the latest. */
+/* Returns its place in the list, which is oldest first and ends in the latest. */
 static guint
 place_of (const MusterCopyEntry *self)
 {
@@ -112,8 +116,8 @@ place_of (const MusterCopyEntry *self)
   return all->len;
 }
 
-/* What is kept for good isn't listed, unless it is the latest: retention removes what leaves the
- * list. */
+/* Lists the copy. One that is kept for good isn't listed, unless it is the latest, because
+ * retention removes what leaves the list. */
 static void
 list (MusterCopyEntry *self, double time, gboolean is_kept)
 {
@@ -133,7 +137,7 @@ list (MusterCopyEntry *self, double time, gboolean is_kept)
   }
 }
 
-/* What people and evaluators noted of the original. */
+/* Copies what people and evaluators noted of the original. */
 static void
 note_marks (MusterSideCheckpoint *one, const MusterSideCheckpoint *original)
 {
@@ -177,8 +181,8 @@ write_state (MusterCopyEntry *self, const MusterSideCheckpoint *one, GError **er
   return muster_checkpoint_state_write (self->storage, self->directory, self->state, error);
 }
 
-/* First the state file: what it names counts. Where there are no locks, the side file: it is what
- * another writer has changed. */
+/* Writes the state file first, since what it names counts. Without locks, the side file comes
+ * first, because its version shows whether another writer has changed the directory. */
 gboolean
 muster_copy_entry_write (MusterCopyEntry *self, gboolean has_meta_graph, GError **error)
 {

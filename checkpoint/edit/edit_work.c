@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What all edits of checkpoints share: the store and its deadline, progress, reading back what
+ * was written, the lock on the source, and files that are written as a whole. */
 #include "base/error.h"
 #include "checkpoint/edit/edit_work_private.h"
 #include "checkpoint/format/bundle_reader.h"
@@ -57,11 +59,11 @@ muster_edit_work_advance (MusterEditWork *self, guint64 bytes, GError **error)
   return TRUE;
 }
 
-/* A reading back on its way: others' threads, one at a time. */
+/* A running verification, whose progress comes from other threads, one at a time. */
 typedef struct {
   MusterEditWork *work;
   guint64 before;
-  GCancellable *cancellable; /* (owned) ends it at the deadline */
+  GCancellable *cancellable; /* (owned) cancelled at the deadline */
 } Reading;
 
 static void

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes the variables of a checkpoint that match patterns to NumPy files. All names are decided
+ * before a file is written, and all files are written before any appears. */
 #include "base/error.h"
 #include "base/require_private.h"
 #include "checkpoint/edit/selection_private.h"
@@ -8,7 +10,7 @@
 
 #include <string.h>
 
-/* bfloat16 that become float at a time. */
+/* Number of bfloat16 that are converted to float at a time. */
 #define BLOCK ((gsize)64 * 1024)
 
 /* One .npy file. In a file system it has a temporary name until all are written. */
@@ -57,7 +59,7 @@ extract_clear (Extract *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Extract, extract_clear)
 
-/* A name in a checkpoint may be anything; it must not lead out of the directory. */
+/* Refuses a name that leads out of the directory: a name in a checkpoint may be anything. */
 static gboolean
 check_name (const char *name, GError **error)
 {
@@ -83,9 +85,9 @@ check_dtype (const MusterSelected *one, GError **error)
   return FALSE;
 }
 
-/* Drops what a pattern happens to match and NumPy can't hold, such as the description of an
- * object-based checkpoint; FALSE if nothing is left, or if such a variable was asked for by name.
- */
+/* Drops variables that only a pattern matches and NumPy can't hold, such as the description of
+ * an object-based checkpoint. FALSE if nothing is left, or if such a variable was requested by
+ * name. */
 static gboolean
 drop_unfit (Extract *self, GError **error)
 {
@@ -111,7 +113,7 @@ check_absent (const Extract *self, const char *path, const MusterEditOptions *op
   MusterStorageInfo info;
   if (!muster_storage_stat (self->work.storage, path, &info, NULL))
     return TRUE;
-  if (options != NULL && options->replaces) /* where nothing is renamed, a file is a new one */
+  if (options != NULL && options->replaces) /* without renames, a file can't replace another */
     return muster_storage_can_rename (self->work.storage, path) ||
            muster_storage_remove (self->work.storage, path, error);
   return muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS,
@@ -150,7 +152,7 @@ append (Extract *self, MusterEditFile *file, const void *data, gsize size, GErro
   return muster_edit_file_append (file, data, size, error);
 }
 
-/* As float, which NumPy has. */
+/* Appends bfloat16 as float, since NumPy has no bfloat16. */
 static gboolean
 append_bfloat16 (Extract *self, MusterEditFile *file, const guint8 *bytes, gsize n, GError **error)
 {
@@ -187,7 +189,7 @@ append_stored (Extract *self, MusterEditFile *file, const MusterIndexEntry *entr
   return TRUE;
 }
 
-/* Slices are joined in memory. */
+/* Joins slices in memory. */
 static gboolean
 append_joined (Extract *self, MusterEditFile *file, const MusterIndexEntry *whole, GError **error)
 {
@@ -233,7 +235,7 @@ write_output (Extract *self, guint i, GError **error)
   return TRUE;
 }
 
-/* All are written; now they appear. */
+/* Renames the files after all were written. */
 static gboolean
 publish (Extract *self, GError **error)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Averages checkpoints of one model. It first checks that names, types, shapes and slices agree,
+ * then averages entry by entry in blocks of doubles, rounded once at the end. */
 #include "base/crc32c_private.h"
 #include "base/error.h"
 #include "base/require_private.h"
@@ -7,7 +9,7 @@
 
 #include <string.h>
 
-/* Real numbers that are averaged at a time. */
+/* Number of real numbers that are averaged at a time. */
 #define BLOCK ((gsize)32 * 1024)
 
 typedef struct {
@@ -66,7 +68,7 @@ have_same_slices (Merge *self, guint i, const MusterIndexEntry *a, const MusterI
   return TRUE;
 }
 
-/* Number i and the first. */
+/* Compares the entry of checkpoint i with the first one's. */
 static gboolean
 check_pair (Merge *self, guint i, const MusterIndexEntry *a, const MusterIndexEntry *b,
             GError **error)
@@ -88,7 +90,7 @@ check_pair (Merge *self, guint i, const MusterIndexEntry *a, const MusterIndexEn
                       self->from[0], self->from[i]);
 }
 
-/* Both are in the order of names. */
+/* Compares all entries; both indexes are in the order of names. */
 static gboolean
 check_alike (Merge *self, guint i, GError **error)
 {
@@ -112,7 +114,7 @@ check_alike (Merge *self, guint i, GError **error)
 
 /* --- averages --- */
 
-/* Begins the entry with that key in each. */
+/* Begins the entry with that key in each checkpoint. */
 static gboolean
 begin_all (Merge *self, const MusterIndexEntry *like, GError **error)
 {
@@ -141,8 +143,8 @@ add_next (Merge *self, MusterDType dtype, gsize n, GError **error)
   return TRUE;
 }
 
-/* An index has been checked: each entry has the size of its shape. Each reader's sum is checked
- * when it is asked for more. */
+/* Averages one entry. The indexes were checked, so each entry has the size of its shape. Each
+ * reader checks its checksum when it is asked for more. */
 static gboolean
 average (Merge *self, const MusterIndexEntry *like, GError **error)
 {
@@ -164,7 +166,7 @@ average (Merge *self, const MusterIndexEntry *like, GError **error)
   return add_next (self, dtype, 0, error);
 }
 
-/* A tensor, or a slice of one. */
+/* Writes a tensor, or a slice of one. */
 static gboolean
 merge_stored (Merge *self, const MusterIndexEntry *entry, GError **error)
 {
@@ -206,7 +208,7 @@ measure (Merge *self, gboolean reads_back)
   }
 }
 
-/* What the work is, for its hidden name. */
+/* Identifies the work in its hidden name. */
 static guint32
 id_of (const Merge *self)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes a checkpoint with other names of its variables. Only the index changes; the data files
+ * are copied as they are. A rule that fits nothing and two variables of one name are errors. */
 #include "base/crc32c_private.h"
 #include "base/error.h"
 #include "base/require_private.h"
@@ -10,8 +12,8 @@
 typedef struct {
   const char *old, *new;
   gboolean is_prefix; /* both end in "*" */
-  gsize n_old;        /* without it */
-  gsize n_used;       /* names that it fits */
+  gsize n_old;        /* length without the "*" */
+  gsize n_used;       /* number of names that the rule fits */
 } Rule;
 
 typedef struct {
@@ -67,7 +69,8 @@ read_rules (Rename *self, const char *const *names, GError **error)
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "no names to change");
 }
 
-/* (transfer full) The first rule that fits counts; the others that do have fitted, too. */
+/* Returns the new name (transfer full). The first rule that fits counts; the others that fit are
+ * marked as used, too. */
 static char *
 new_name (Rename *self, const char *name)
 {
@@ -85,7 +88,7 @@ new_name (Rename *self, const char *name)
   return found != NULL ? found : g_strdup (name);
 }
 
-/* Both as old names (for the message) by their new ones. */
+/* Notes an old name under its new one, for the message if another takes that. */
 static gboolean
 note_name (Rename *self, GHashTable *taken, const char *old, const char *new, GError **error)
 {
@@ -100,7 +103,7 @@ note_name (Rename *self, GHashTable *taken, const char *old, const char *new, GE
   return TRUE;
 }
 
-/* An entry with another key. */
+/* Adds an entry under another key. */
 static void
 add_as (Rename *self, const MusterIndexEntry *entry, const void *key, gsize key_size)
 {
@@ -110,7 +113,7 @@ add_as (Rename *self, const MusterIndexEntry *entry, const void *key, gsize key_
   muster_bundle_index_add (self->result, &renamed);
 }
 
-/* The slices' keys have the name, too. Those that are done go to moved. */
+/* Adds the slices, whose keys contain the name, and notes them in moved. */
 static void
 add_slices (Rename *self, const MusterIndexEntry *whole, const char *name, GHashTable *moved)
 {
@@ -143,7 +146,8 @@ make_index (Rename *self, GError **error)
     add_slices (self, whole, name, moved);
     add_as (self, whole, name, strlen (name));
   }
-  for (guint i = 0; i < index->n_parts; i++) { /* of no variable; their bytes are there */
+  for (guint i = 0; i < index->n_parts;
+       i++) { /* slices of no variable, whose bytes are in the files */
     const MusterIndexEntry *part = &g_array_index (index->entries, MusterIndexEntry, i);
     if (!g_hash_table_contains (moved, part))
       muster_bundle_index_add (self->result, part);

@@ -35,7 +35,7 @@ fits (GPatternSpec *spec, const char *name)
   return name != NULL && g_pattern_spec_match_string (spec, name);
 }
 
-/* Every pattern that fits is used. *is_named (in and out): one of them is a name. */
+/* Marks every pattern that fits as used. *is_named (in and out): one of them is a plain name. */
 static gboolean
 matches (Matcher *self, const char *key, const MusterObjectName *object, gboolean *is_named)
 {
@@ -72,7 +72,8 @@ read_patterns (Matcher *self, const char *const *patterns)
   self->is_used = g_new0 (gboolean, self->specs->len);
 }
 
-/* Only an object-based checkpoint has other names than keys. */
+/* Reads the names of an object-based checkpoint, the only kind whose names differ from its keys.
+ * */
 static gboolean
 read_names (Matcher *self, MusterStoredReader *reader, const char *prefix, GError **error)
 {

@@ -53,7 +53,7 @@ check_gap (const MusterShardCheck *self, const guint8 *data, gsize size, GError 
                       self->path, size, self->at);
 }
 
-/* Begins the spans that begin here, and ends those without bytes. */
+/* Begins the spans that begin at this offset, and ends those without bytes. */
 static gboolean
 begin_spans (MusterShardCheck *self, GError **error)
 {

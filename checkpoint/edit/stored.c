@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads and writes stored entries one after the other, in blocks, so that memory doesn't grow
+ * with a tensor. The reader checks each entry's checksum, the writer computes it. */
 #include "checkpoint/edit/stored_private.h"
 
 #include "base/error.h"
@@ -6,7 +8,7 @@
 
 #include <string.h>
 
-/* As the writer of whole checkpoints aligns (checkpoint/format/bundle_shards.c). */
+/* The alignment of the writer of whole checkpoints (checkpoint/format/bundle_shards.c). */
 #define ALIGN_FROM 4096
 #define ALIGNMENT  64
 
@@ -59,7 +61,7 @@ muster_stored_reader_begin (MusterStoredReader *self, const MusterIndexEntry *en
   return self->file != NULL && muster_data_file_check_place (self->file, self->data, entry, error);
 }
 
-/* Fills the buffer from a place in the file. */
+/* Fills the buffer from an offset in the file. */
 static gboolean
 fill (MusterStoredReader *self, guint64 from, gsize least, GError **error)
 {

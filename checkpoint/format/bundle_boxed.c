@@ -6,8 +6,7 @@
 #include "checkpoint/format/bundle_writer.h"
 #include "checkpoint/format/object_graph.h"
 
-/* What other languages need of the reader: types that can be copied, and arrays with their lengths.
- */
+/* The reader's types for other languages: boxed copies, and arrays with their lengths. */
 
 G_DEFINE_BOXED_TYPE (MusterBundleReader, muster_bundle_reader, muster_bundle_reader_ref,
                      muster_bundle_reader_unref)

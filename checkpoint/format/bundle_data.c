@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads the data files of a checkpoint: opens them, keeps a bounded number open, and loads many
+ * spans in parallel with their checksums (from Run on). */
 #include "checkpoint/format/bundle_data_private.h"
 
 #include "base/crc32c_private.h"
@@ -11,10 +13,10 @@
 
 /* Maximum number of open files; a checkpoint may have thousands of shards. */
 #define MAX_OPEN    64
-#define BLOCK       (256 * 1024) /* one read: it stays in cache for its checksum */
-#define SMALL       (64 * 1024)  /* below this a span is copied out of a read that it shares */
-#define UNIT        (16 * BLOCK) /* what a thread takes at a time */
-#define MAX_WASTE   4096         /* unneeded bytes between two spans of one read */
+#define BLOCK       (256 * 1024) /* one read: stays in the cache for its checksum */
+#define SMALL       (64 * 1024)  /* below this a span is copied from a read that it shares */
+#define UNIT        (16 * BLOCK) /* the work of a thread at a time */
+#define MAX_WASTE   4096         /* unneeded bytes in one read between two spans */
 #define MAX_THREADS 4
 
 struct _MusterBundleData {
@@ -23,7 +25,7 @@ struct _MusterBundleData {
   gint32 n_shards;
   GMutex lock;
   GHashTable *files;      /* (owned) (element-type int MusterDataFile); guarded by lock */
-  MusterDataFile *memory; /* (owned) (nullable) the only file */
+  MusterDataFile *memory; /* (owned) (nullable) the only file, if it is in memory */
 };
 
 MusterBundleData *
@@ -63,7 +65,7 @@ muster_bundle_data_free (MusterBundleData *self)
   g_free (self);
 }
 
-/* name stands after the NUL of a slice's key. */
+/* name follows the NUL in a slice's key. */
 gboolean
 muster_bundle_data_damaged (MusterBundleData *self, const MusterIndexEntry *entry, const char *why,
                             GError **error)
@@ -132,7 +134,8 @@ muster_bundle_data_open (MusterBundleData *self, gint32 shard, GError **error)
   file = open_file (self, shard, error);
   if (file == NULL)
     return NULL;
-  if (g_hash_table_size (self->files) >= MAX_OPEN) /* files being read are referenced */
+  if (g_hash_table_size (self->files) >=
+      MAX_OPEN) /* files that are being read keep their references */
     g_hash_table_remove_all (self->files);
   g_hash_table_insert (self->files, GINT_TO_POINTER (shard), g_atomic_rc_box_acquire (file));
   return file;
@@ -154,7 +157,7 @@ muster_data_file_check_place (const MusterDataFile *file, MusterBundleData *self
   if ((guint64)e->offset > file->size || (guint64)e->size > file->size - (guint64)e->offset)
     return muster_bundle_data_damaged (
         self, entry, "extends past the end of the file: the file is truncated", error);
-  /* Each string has a length of at least a byte, and the lengths have a checksum. */
+  /* Each string's length takes at least a byte, and the lengths have a checksum. */
   const gint64 n_elements = muster_shape_n_elements (e->n_dims, e->dims);
   if (e->dtype == MUSTER_STRING && n_elements > 0 && n_elements > e->size - 4)
     return muster_bundle_data_damaged (self, entry, "has more strings than bytes", error);
@@ -180,7 +183,7 @@ typedef struct {
   gint is_over;  /* atomic: there is an error */
 } Run;
 
-/* What a thread works on: whole spans, or a piece of one. */
+/* The work of a thread at a time: whole spans, or a piece of one. */
 typedef struct {
   MusterDataSpan *first;
   gsize n;
@@ -230,8 +233,8 @@ is_small (const MusterDataSpan *span)
   return span->size <= (span->into != NULL ? SMALL : BLOCK);
 }
 
-/* TRUE if one read from first can include next. Only sorted neighbours are passed, but in a
- * malicious file these may overlap. */
+/* Returns TRUE if one read from first can include next. Only sorted neighbours are passed, but
+ * in a malicious file they may overlap. */
 static gboolean
 is_shared (const MusterDataSpan *first, const MusterDataSpan *last, const MusterDataSpan *next)
 {
@@ -248,7 +251,7 @@ next_unit (Run *run, Unit *unit)
     return FALSE;
   MusterDataSpan *first = &run->spans[run->next];
   if (!is_small (first)) {
-    /* Strings can't be checked from the middle. */
+    /* Strings can't be checked from the middle on. */
     const gboolean is_whole = is_strings (first) && first->into == NULL;
     const guint64 left = first->size - run->skip;
     *unit = (Unit){first, 1, run->skip, is_whole ? left : MIN (left, UNIT)};
@@ -269,7 +272,7 @@ next_unit (Run *run, Unit *unit)
   return TRUE;
 }
 
-/* FALSE without an error if another thread has failed. */
+/* FALSE without an error if another thread failed. */
 static gboolean
 advance (Run *run, guint64 bytes, GError **error)
 {
@@ -350,7 +353,7 @@ check_strings (const MusterDataSpan *span, const guint8 *data, gsize size)
                                                  muster_strings_check_end (&check, e->crc32c));
 }
 
-/* A span that lies in the buffer whole. */
+/* Takes a span that lies in the buffer completely. */
 static gboolean
 take_small (Worker *self, MusterDataSpan *span, const guint8 *data, GError **error)
 {
@@ -388,7 +391,7 @@ read_small (Worker *self, const Unit *unit, GError **error)
   return advance (self->run, taken, error);
 }
 
-/* A large string tensor, through the buffer. */
+/* Reads a large string tensor through the buffer. */
 static gboolean
 read_strings (Worker *self, const MusterDataSpan *span, GError **error)
 {
@@ -412,7 +415,7 @@ read_strings (Worker *self, const MusterDataSpan *span, GError **error)
   return muster_strings_check_end (&check, e->crc32c) || damaged (self, span, error);
 }
 
-/* A piece of a large span. The thread that reads the last piece checks the checksum. */
+/* Reads a piece of a large span. The thread that reads the last piece checks the checksum. */
 static gboolean
 read_piece (Worker *self, const Unit *unit, GError **error)
 {
@@ -439,7 +442,7 @@ read_piece (Worker *self, const Unit *unit, GError **error)
     return TRUE;
   const guint64 behind = span->size - unit->skip - unit->size;
   g_atomic_int_xor (&span->sum, muster_crc32c_combine (sum, 0, behind));
-  /* The old value is the remaining size: this piece's if it is the last. */
+  /* The old value is the remaining size: this piece's size if it is the last. */
   const gsize left = (gsize)g_atomic_pointer_add (&span->left, -(gssize)unit->size);
   if (left > unit->size)
     return TRUE;
@@ -491,7 +494,7 @@ work (gpointer data)
   return NULL;
 }
 
-/* Usually sorted already: then only checked. */
+/* Sorts only if necessary, since spans usually are sorted. */
 static void
 sort (MusterDataSpan *spans, gsize n)
 {
@@ -502,7 +505,7 @@ sort (MusterDataSpan *spans, gsize n)
     }
 }
 
-/* Threads beside the caller's: none for what is read before they have begun. */
+/* Number of threads besides the caller's: none if the read is done before they have started. */
 static guint
 n_helpers (guint64 total)
 {
@@ -528,8 +531,8 @@ muster_bundle_data_load (MusterBundleData *self, MusterDataSpan *spans, gsize n,
   g_mutex_init (&run.lock);
   const guint n_threads = n_helpers (run.total);
   for (guint i = 0; i < n_threads; i++)
-    threads[i] =
-        g_thread_try_new ("muster-read", work, &run, NULL); /* fewer threads are only slower */
+    threads[i] = g_thread_try_new ("muster-read", work, &run,
+                                   NULL); /* with fewer threads it is only slower */
   work (&run);
   for (guint i = 0; i < n_threads; i++)
     if (threads[i] != NULL)

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A checkpoint's index in memory, with its entries sorted by key, its loading from PREFIX.index
+ * and its saving. Indexes may have millions of entries, so the common form of an entry is read and
+ * written by hand; anything else is unpacked by protobuf-c, which also decides what is refused. */
 #include "checkpoint/format/bundle_index_private.h"
 
 #include "base/error.h"
@@ -12,9 +15,9 @@
 #include <string.h>
 
 #define FORMAT_VERSION 1
-/* The hexadecimal digits in the name of a checkpoint that is being placed. */
+/* Number of hexadecimal digits in the name of a checkpoint that is being placed. */
 #define PLACING_ID_LEN 8
-/* The limit of the names of data files. */
+/* The largest number in the names of data files. */
 #define SHARDS_MAX 99999
 
 /* The fields of a BundleEntryProto. */
@@ -151,7 +154,7 @@ muster_bundle_index_add_slice (MusterBundleIndex *self, MusterIndexEntry *entry,
   entry->n_slices++;
 }
 
-/* What comes in order, as most does, is only looked at. */
+/* Sorts only if necessary: entries usually come in order. */
 static void
 sort (GArray *entries)
 {
@@ -281,7 +284,7 @@ check_place (const MusterBundleIndex *self, const MusterBundleEntry *entry, cons
   return TRUE;
 }
 
-/* "dim { size: N }" as it stands in most shapes. */
+/* Reads "dim { size: N }", the form in most shapes. */
 static gboolean
 read_plain_dim (MusterProtoReader reader, gint64 *size)
 {
@@ -344,8 +347,8 @@ read_plain_field (MusterBundleIndex *self, const MusterProtoField *field, Muster
   }
 }
 
-/* The common form of an entry, of which there may be very many: each field at most once, in order,
- * without slices. FALSE: it must be unpacked to be read or refused. */
+/* Reads the common form of an entry: each field at most once, in order, without slices. FALSE:
+ * it must be unpacked to be read or refused. */
 static gboolean
 read_plain_entry (MusterBundleIndex *self, const guint8 *value, gsize size,
                   MusterBundleEntry *entry)
@@ -422,7 +425,7 @@ load_one (const guint8 *key, gsize key_size, const guint8 *value, gsize value_si
   return load_entry (loader->index, key, key_size, value, value_size, error);
 }
 
-/* Reads the file; no memory is allocated if it can't be an index. */
+/* Reads the file. No memory is allocated if it can't be an index. */
 GBytes *
 muster_bundle_read_table (MusterStorage *storage, const char *path, GError **error)
 {
@@ -517,7 +520,7 @@ muster_bundle_index_load (MusterStorage *storage, const char *prefix, GError **e
              : NULL;
 }
 
-/* Saving. The entries' messages, of which there may be a great many, are written by hand. */
+/* Saving. The entries' messages are written by hand, because there may be very many. */
 
 static gsize
 uint_size (guint64 value)
@@ -568,7 +571,7 @@ store_slice (guint8 *at, int n_dims, const MusterExtent *slice)
   return at;
 }
 
-/* What an entry takes at most: a head and two varints, at most, for each dimension. */
+/* Upper bound of an entry's size: a head, and two varints for each dimension. */
 static gsize
 max_entry_size (const MusterIndexEntry *self)
 {
@@ -576,7 +579,7 @@ max_entry_size (const MusterIndexEntry *self)
   return (8 + self->n_slices + (gsize)self->entry.n_dims * (1 + self->n_slices) * 3) * FIELD;
 }
 
-/* Gives where it ends. */
+/* Returns the end of what was written. */
 static guint8 *
 store_entry (guint8 *at, const MusterIndexEntry *self)
 {
@@ -664,7 +667,8 @@ read_header (Measure *self, MusterProtoReader *reader, GError **error)
   return TRUE;
 }
 
-/* An entry's shard, offset and size, and whether it is a sliced tensor, which has none. */
+/* Reads an entry's shard, offset and size, and whether it is a sliced tensor, which has none of
+ * its own. */
 static gboolean
 read_entry (Measure *self, MusterProtoReader *reader, GError **error)
 {

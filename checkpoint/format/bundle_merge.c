@@ -24,7 +24,7 @@ merge_clear (Merge *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Merge, merge_clear)
 
-/* A partitioned variable may have slices in several parts: its entries become one. */
+/* Merges the entries of a partitioned variable, which may have slices in several parts. */
 static gboolean
 merge_sliced (Merge *self, const MusterIndexEntry *entry, guint at, const char *part,
               GError **error)

@@ -31,7 +31,7 @@ is_name (MusterString text)
   return text.size > 0 && g_utf8_validate_len (text.data, text.size, NULL);
 }
 
-/* FALSE where one is no name. */
+/* FALSE if an element is no name. */
 static gboolean
 copy_names (MusterBundleNames *self, MusterTensor *names)
 {

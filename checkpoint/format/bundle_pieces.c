@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Maximum number of slices that are joined: overlaps are checked for each pair. */
+/* Maximum number of slices that are joined, because overlaps are checked for each pair. */
 #define MAX_SLICES 16384
 
 static void
@@ -16,7 +16,7 @@ clear_piece (gpointer item)
   g_free (piece->common);
 }
 
-/* The entry of a stored slice, whose shape must be the slice's. */
+/* Returns the entry of a stored slice, whose shape must be the slice's. */
 static const MusterIndexEntry *
 find_part (const MusterBundleIndex *index, MusterBundleData *data, const MusterIndexEntry *whole,
            const MusterExtent *slice, const MusterExtent *place, GError **error)
@@ -38,7 +38,7 @@ find_part (const MusterBundleIndex *index, MusterBundleData *data, const MusterI
   return NULL;
 }
 
-/* Adds a piece where the slice has something that is wanted. */
+/* Adds a piece if the slice contains a part of what is wanted. */
 static gboolean
 add_piece (const MusterBundleIndex *index, MusterBundleData *data, GArray *pieces,
            const MusterIndexEntry *whole, const MusterExtent *slice, const MusterExtent *wanted,
@@ -63,7 +63,7 @@ add_piece (const MusterBundleIndex *index, MusterBundleData *data, GArray *piece
   return TRUE;
 }
 
-/* Pieces that don't overlap and have the wanted volume together are all of it. */
+/* Pieces that don't overlap and together have the wanted volume cover it. */
 static gboolean
 check_cover (MusterBundleData *data, const MusterIndexEntry *whole, const GArray *pieces,
              const MusterExtent *wanted, GError **error)

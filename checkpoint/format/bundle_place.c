@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Publishes a checkpoint in a store that can't rename: the data files already have their final
+ * names, and the index becomes current by a conditional write (docs/decisions/0026). */
 #include "checkpoint/format/bundle_place_private.h"
 
 #include "base/error.h"
@@ -65,9 +67,9 @@ typedef struct {
   MusterStorage *storage;
   MusterBundlePlacing *placing;
   char *index_path; /* (owned) */
-  char *version;    /* (owned) of the index that is replaced; "" where there is none */
+  char *version;    /* (owned) of the index that is replaced; "" if there is none */
   gint32 n_data;
-  gint32 n_shards; /* n_data, plus empty ones to have a name of their own */
+  gint32 n_shards; /* n_data, plus empty ones for a number of its own */
   gint32 n_old;    /* data files of the replaced index; 0: they stay */
   gint32 n_copied; /* data files that were made here */
 } Place;
@@ -91,7 +93,7 @@ are_in_place (const Place *self)
   return TRUE;
 }
 
-/* What is replaced: its version, and which files are removed afterwards. */
+/* Finds what is replaced: its version, and the files to remove afterwards. */
 static gboolean
 find_old (Place *self, GError **error)
 {
@@ -105,7 +107,7 @@ find_old (Place *self, GError **error)
     return FALSE;
   }
   g_autofree char *home = muster_bundle_home (to);
-  /* One that can't be read keeps its files. */
+  /* An index that can't be read keeps its files. */
   if (self->version != NULL && *self->version != '\0' && strcmp (home, to) == 0)
     (void)muster_bundle_index_count_shards (self->storage, to, &self->n_old, NULL);
   return TRUE;
@@ -141,7 +143,8 @@ muster_bundle_remove_data (MusterStorage *storage, const char *prefix, gint32 n,
   }
 }
 
-/* TRUE if the index is this one, whatever the answer was. Sets is_unsure where that isn't known. */
+/* Returns TRUE if the index is this one, whatever the store answered. Sets is_unsure if that
+ * can't be determined. */
 static gboolean
 is_there (Place *self, GBytes *index)
 {
@@ -173,7 +176,7 @@ replace_index (Place *self, GError **error)
   return placing->is_published;
 }
 
-/* What has no index now: the old checkpoint's files, and those that were copied. */
+/* Removes files without an index: the old checkpoint's, and those that were copied. */
 static void
 clean_up (Place *self)
 {
@@ -203,7 +206,7 @@ muster_bundle_place (MusterStorage *storage, MusterBundlePlacing *placing, GErro
   return FALSE;
 }
 
-/* TRUE where the data files may belong to a published checkpoint. */
+/* Returns TRUE if the data files may belong to a published checkpoint. */
 static gboolean
 are_used (MusterStorage *storage, const char *prefix, gint32 n_shards)
 {

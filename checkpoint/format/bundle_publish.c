@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Publishes a checkpoint by renames: the data files first, under a number of shards that the old
+ * checkpoint doesn't have, the index last. That one rename makes the new checkpoint current, so a
+ * crash leaves the old or the new one whole (docs/decisions/0009). */
 #include "checkpoint/format/bundle_publish_private.h"
 
 #include "base/error.h"
@@ -12,15 +15,15 @@
 /* A checkpoint that is being published. */
 typedef struct {
   MusterStorage *storage;
-  MusterBundleIndex *index; /* (nullable) where it isn't needed, or from has it */
+  MusterBundleIndex *index; /* (nullable) if it isn't needed, or from has it */
   const char *from;         /* (nullable) a prefix */
   const char *const *data;  /* where the data files lie now */
   gint32 n_data;
   const char *to;
   char *directory;     /* (owned) of to */
   gint32 n_shards;     /* n_data, plus empty ones to differ from the old checkpoint */
-  gboolean replaces;   /* a checkpoint to is there */
-  gboolean is_passing; /* to is published again: then the directory is synced */
+  gboolean replaces;   /* a checkpoint to exists */
+  gboolean is_passing; /* to is published again; then the directory is synced */
   GPtrArray *old;      /* (owned) (element-type utf8) data files that have no index afterwards */
   char *old_index;     /* (owned) to's index */
   char *new_index;     /* (owned) (nullable) the durable index that becomes to's */
@@ -140,7 +143,8 @@ write_index (Publication *self, GError **error)
 static gboolean
 replace_index (Publication *self, GError **error)
 {
-  /* Held until the old data is removed; a reader of the old checkpoint keeps its data. */
+  /* Held until the old data is removed, so that a reader of the old checkpoint keeps its data.
+   * */
   MusterStorageLock *lock = self->replaces ? muster_storage_lock (self->storage, self->old_index,
                                                                   MUSTER_LOCK_UNUSED, NULL)
                                            : NULL;
@@ -185,7 +189,8 @@ muster_bundle_publish_files (MusterStorage *storage, MusterBundleIndex *index,
     g_autoptr (GError) why = NULL;
     const gboolean is_placed = muster_bundle_place (storage, &placing, &why);
     *is_published = placing.is_published || placing.is_unsure;
-    if (muster_error_is (why, MUSTER_ERROR_ABORTED)) /* a master's word for a lost session */
+    if (muster_error_is (
+            why, MUSTER_ERROR_ABORTED)) /* the code by which a master reports a lost session */
       return muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS,
                           "another process has written the checkpoint '%s' meanwhile (%s)", to,
                           why->message);
@@ -231,7 +236,7 @@ muster_bundle_sync_data (MusterStorage *storage, const char *prefix, GError **er
   return g_steal_pointer (&paths);
 }
 
-/* The paths of data files, unchecked. */
+/* Returns the paths of data files, unchecked. */
 static char **
 list_data (MusterStorage *storage, const char *prefix, GError **error)
 {
@@ -266,7 +271,7 @@ rename_prefix (MusterStorage *storage, const MusterBundlePublishing *what, GErro
   return is_durable;
 }
 
-/* Whoever wrote the files, another may have removed them as left over. */
+/* Places the files, which another process may have removed as left over. */
 static gboolean
 place_prefix (MusterStorage *storage, MusterBundlePublishing *what, GError **error)
 {

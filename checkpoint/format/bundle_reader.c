@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads tensors of a checkpoint. A read is planned first: each wanted tensor, or slice, is found
+ * in the index and split into the stored pieces that it consists of, then all spans are loaded in
+ * parallel (bundle_data.c). The last part checks every byte of a checkpoint. */
 #include "checkpoint/format/bundle_reader.h"
 
 #include "base/error.h"
@@ -18,7 +21,7 @@ struct _MusterBundleReader {
   MusterBundleData *data;   /* (owned) */
 };
 
-/* One tensor that is asked for. */
+/* One requested tensor. */
 typedef struct {
   const MusterIndexEntry *whole;
   MusterExtent *wanted; /* (owned) the box of it, resolved */
@@ -40,7 +43,7 @@ typedef struct {
   gsize n;
   GHashTable *sources;  /* (owned) (element-type MusterIndexEntry Source) */
   GArray *spans;        /* (owned) (element-type MusterDataSpan) what is to be read */
-  MusterDataFile *file; /* (owned) (nullable) the last one that was looked at */
+  MusterDataFile *file; /* (owned) (nullable) the last one that was examined */
   gint32 shard;
 } Plan;
 
@@ -242,7 +245,7 @@ has_memory (gconstpointer memory, const MusterIndexEntry *entry, GError **error)
                       (const char *)entry->key + muster_index_entry_is_part (entry));
 }
 
-/* Usually in the same file as the previous one. */
+/* The file is usually that of the entry before. */
 static gboolean
 check_place (Plan *self, const MusterIndexEntry *entry, GError **error)
 {
@@ -255,7 +258,7 @@ check_place (Plan *self, const MusterIndexEntry *entry, GError **error)
   return self->file != NULL && muster_data_file_check_place (self->file, data, entry, error);
 }
 
-/* Numbers in stored form are read directly into their tensor. */
+/* Reads numbers in stored form directly into their tensor. */
 static gboolean
 add_stored (Plan *self, Request *request, GError **error)
 {
@@ -299,7 +302,7 @@ add_source (Plan *self, const MusterIndexEntry *entry, GError **error)
   return TRUE;
 }
 
-/* A piece that is contiguous in the result is read directly into it. */
+/* Reads a piece directly into the result if it is contiguous there. */
 static gboolean
 add_piece (Plan *self, Request *request, MusterPiece *piece, GError **error)
 {
@@ -313,7 +316,7 @@ add_piece (Plan *self, Request *request, MusterPiece *piece, GError **error)
   guint8 *into = muster_tensor_data_mutable (request->tensor);
   const MusterDataSpan span = muster_data_span (piece->entry, into + (gsize)offset * size);
   g_array_append_val (self->spans, span);
-  piece->entry = NULL; /* nothing remains to be copied */
+  piece->entry = NULL; /* nothing is left to copy */
   return TRUE;
 }
 
@@ -335,7 +338,8 @@ add_pieces (Plan *self, Request *request, GError **error)
   return TRUE;
 }
 
-/* Finds where a tensor, or the part of it that slice names, lies, and takes memory for it. */
+/* Finds where a tensor, or the part of it that slice names, lies, and allocates memory for it.
+ * */
 static gboolean
 add_request (Plan *self, Request *request, const MusterIndexEntry *whole, const char *slice,
              GError **error)
@@ -395,7 +399,7 @@ decode_strings (Plan *self, GError **error)
   return TRUE;
 }
 
-/* The pieces of a tensor of strings, which are copied as what points to their texts. */
+/* Joins the pieces of a tensor of strings by copying the pointers to their texts. */
 static MusterTensor *
 join_strings (const Plan *self, const Request *request)
 {
@@ -434,7 +438,7 @@ join_numbers (const Plan *self, Request *request)
   return g_steal_pointer (&request->tensor);
 }
 
-/* After all reads. Can't fail. */
+/* Makes the result after all reads. It can't fail. */
 static MusterTensor *
 answer (const Plan *self, Request *request)
 {
@@ -506,9 +510,9 @@ muster_bundle_reader_read (MusterBundleReader *self, const char *name, GError **
   return muster_bundle_reader_read_slice (self, name, NULL, error);
 }
 
-/* Checks every bit of a checkpoint's files. A byte belongs to a tensor, with a checksum, or to a
- * gap, which must be zero: programs that align tensors pad with zeros, also after the last one. The
- * index was checked when it was opened. */
+/* Checks every bit of a checkpoint's files. Each byte belongs to a tensor, which has a checksum,
+ * or to a gap, which must be zero: programs that align tensors pad with zeros, also after the last
+ * one. The index was checked when it was opened. */
 
 static gboolean
 check_index (MusterBundleReader *self, GError **error)
@@ -520,7 +524,7 @@ check_index (MusterBundleReader *self, GError **error)
                       path, self->index->flaw);
 }
 
-/* The slices of a sliced tensor are separate entries: this checks that all exist. */
+/* Checks that all slices of a sliced tensor, which are separate entries, exist. */
 static gboolean
 check_slices (MusterBundleReader *self, const MusterIndexEntry *entry, GError **error)
 {
@@ -574,7 +578,7 @@ add_gap (MusterBundleReader *self, GArray *gaps, gint32 shard, guint64 start,
   return TRUE;
 }
 
-/* A data file without entries isn't read: nothing in it matters. */
+/* A data file without entries isn't read, since nothing in it matters. */
 static gboolean
 add_gaps (MusterBundleReader *self, GArray *spans, GError **error)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes the data files of a checkpoint. Tensors are only noted first; when all are known, they
+ * are distributed over files, space is reserved for everything, and one thread writes each file. If
+ * anything fails, all files are removed. */
 #include "checkpoint/format/bundle_shards_private.h"
 
 #include "base/clock.h"
@@ -10,16 +13,17 @@
 
 #include <string.h>
 
-/* Tensors from this size are aligned to 64 bytes. Readers use offsets, and the gap is zeros. */
+/* Tensors of at least this size are aligned to 64 bytes. Readers use offsets, and the gap is
+ * zeros. */
 #define ALIGN_FROM 4096
 #define ALIGNMENT  64
-/* Bytes are summed and then written in blocks, while in the cache; every write starts at a
+/* Bytes are summed and written in blocks that stay in the cache; every write starts at a
  * multiple. */
 #define BLOCK_SIZE (256 * 1024)
-/* A data file isn't split into smaller ones than this. */
+/* Minimum size of a data file if several are written. */
 #define SHARD_SIZE ((guint64)256 * 1024 * 1024)
 #define SHARDS_MAX 8
-/* An entry of the index, beside its key, and room for the table around them. */
+/* Size of an index entry without its key, and room for the table around the entries. */
 #define INDEX_ENTRY_SIZE 64
 #define INDEX_SIZE       (64 * 1024)
 
@@ -45,16 +49,17 @@ struct _MusterShards {
   MusterStorage *storage; /* (owned) */
   char *prefix;           /* (owned) */
   GArray *items;          /* (owned) (element-type Item) */
-  GPtrArray *paths; /* (owned) (element-type utf8) of what is to be removed: by shard, and a NULL */
+  GPtrArray
+      *paths; /* (owned) (element-type utf8) files to remove on failure: by shard, and a NULL */
   MusterStorageFile *first;  /* (owned) (nullable) until the writing begins */
   MusterBundleIndex *index;  /* (not owned) while they are written */
   GCancellable *cancellable; /* (not owned) (nullable) likewise */
   Shard shards[SHARDS_MAX];
   gint32 n_shards;
-  gint32 n_wanted;  /* 0: as many as seem good */
-  gboolean places;  /* the store can't rename: they are written under the names that they keep */
-  gint32 n_in_name; /* then: n_shards, or more where that is taken */
-  gint has_failed;  /* atomic: one of the shards has, and the others may stop */
+  gint32 n_wanted;  /* 0: chosen by their size */
+  gboolean places;  /* the store can't rename: they are written under their final names */
+  gint32 n_in_name; /* then: n_shards, or more if that number is taken */
+  gint has_failed;  /* atomic: one of the shards failed, and the others may stop */
 };
 
 static void
@@ -71,8 +76,8 @@ add_path (MusterShards *self, const char *path)
   g_ptr_array_add (self->paths, NULL);
 }
 
-/* A file of a store that can't rename appears when it is closed. Until then one of that name is
- * another writer's. */
+/* In a store that can't rename, a file appears when it is closed. A file of that name that is
+ * there before is another writer's. */
 static MusterStorageFile *
 begin_file (MusterShards *self, gint32 shard, GError **error)
 {
@@ -124,7 +129,7 @@ muster_shards_free (MusterShards *self)
 {
   if (self == NULL)
     return;
-  /* A file that is open still is thrown away. */
+  /* A file that is still open is abandoned. */
   if (self->first != NULL)
     muster_storage_abandon (self->storage, self->first);
   remove_files (self);
@@ -186,7 +191,8 @@ stored_size (MusterTensor *tensor)
   return bytes;
 }
 
-/* One for each processor, none of them small, and none only for the rest of one huge tensor. */
+/* Chooses one for each processor, but no small ones, and none only for the rest of one huge
+ * tensor. */
 static gint32
 choose_n_shards (const MusterShards *self)
 {
@@ -349,7 +355,7 @@ flush (Shard *self, GError **error)
   return append (self, self->buffer, n, error);
 }
 
-/* Writes, and computes the checksum unless crc is NULL, in blocks; whole blocks without a copy. */
+/* Writes in blocks, and computes the checksum unless crc is NULL. Whole blocks aren't copied. */
 static gboolean
 put (Shard *self, const void *data, gsize size, guint32 *crc, GError **error)
 {
@@ -430,7 +436,7 @@ write_shard (gpointer data)
   return NULL;
 }
 
-/* One thread for each data file; the caller's writes the first. */
+/* Starts a thread for each data file; the caller's writes the first. */
 static void
 write_shards (MusterShards *self)
 {
@@ -446,7 +452,7 @@ write_shards (MusterShards *self)
   }
 }
 
-/* TRUE once it is closed; else nobody sees it. */
+/* TRUE once it is closed; otherwise nobody sees it. */
 static gboolean
 close_file (MusterShards *self, Shard *shard, GError **error)
 {
@@ -479,7 +485,7 @@ close_files (MusterShards *self, GError **why)
   return !self->has_failed;
 }
 
-/* Empty files fill up the number that the names say. */
+/* Adds empty files up to the number in the names. */
 static gboolean
 fill_up (MusterShards *self, GError **error)
 {
@@ -492,7 +498,8 @@ fill_up (MusterShards *self, GError **error)
   return TRUE;
 }
 
-/* Two write the same checkpoint; ABORTED is a master's word for a session that it lost. */
+/* Explains that two writers write the same checkpoint. ABORTED would mean that a master lost its
+ * session. */
 static void
 explain_race (const MusterShards *self, GError **why)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Strings in a data file: all lengths as varints, their checksum, then the texts. The check
+ * takes the bytes in any pieces. */
 #include "checkpoint/format/bundle_strings_private.h"
 
 #include "base/crc32c_private.h"
@@ -33,7 +35,8 @@ muster_strings_encode (const MusterTensor *tensor, GByteArray *head)
   return crc;
 }
 
-/* A length. Only the shortest encoding is valid, so that no other bytes have the same meaning. */
+/* Reads a length. Only the shortest encoding is valid, so that no other bytes have the same
+ * meaning. */
 static gboolean
 read_length (MusterProtoReader *reader, guint64 *length)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Collects the entries of a checkpoint and gives their data to bundle_shards.c. Names must be
+ * unique, and the slices of a tensor must agree. finish () writes the data, then the index. */
 #include "checkpoint/format/bundle_writer.h"
 
 #include "base/error.h"
@@ -34,7 +36,7 @@ struct _MusterBundleWriter {
 static guint
 key_hash (gconstpointer data)
 {
-  static const char seed; /* its address is unknown to others */
+  static const char seed; /* an address that is unknown to others */
   const Key *key = data;
   return (guint)muster_hash_bytes (key->data, key->size, (guintptr)&seed);
 }
@@ -103,7 +105,7 @@ muster_bundle_writer_set_n_shards (MusterBundleWriter *self, guint n)
   muster_shards_set_number (self->shards, n);
 }
 
-/* Not needed if all are added at once. */
+/* Notes the keys. That isn't needed if all tensors are added at once. */
 static void
 note_keys (MusterBundleWriter *self)
 {
@@ -166,7 +168,7 @@ entry_for (MusterTensor *tensor)
                              .dims = muster_tensor_dims (tensor)};
 }
 
-/* Notes a tensor; its place is assigned when all are known. */
+/* Notes a tensor. Its place is assigned when all are known. */
 static gboolean
 note (MusterBundleWriter *self, const void *key, gsize key_size, MusterTensor *tensor,
       GError **error)
@@ -191,7 +193,7 @@ muster_bundle_writer_add (MusterBundleWriter *self, const char *name, MusterTens
   return note (self, name, strlen (name), tensor, error);
 }
 
-/* The names, each ended by a NUL, stay; the dims go into the arena. */
+/* The names, each ended by a NUL, stay valid; the dims are copied into the arena. */
 static MusterIndexEntry
 named_entry (MusterBundleWriter *self, const char *name, gsize size, MusterTensor *tensor)
 {
@@ -229,7 +231,7 @@ muster_bundle_writer_add_all (MusterBundleWriter *self, MusterBundleNames *names
   return TRUE;
 }
 
-/* The part must be as large as its slice says, and the slice lie inside the shape. */
+/* Checks that the part has its slice's size, and that the slice lies inside the shape. */
 static gboolean
 check_part (const MusterSliceSpec *spec, const char *name, MusterTensor *tensor,
             MusterExtent *place, GError **error)
@@ -245,7 +247,7 @@ check_part (const MusterSliceSpec *spec, const char *name, MusterTensor *tensor,
   return fits || invalid (name, "its shape differs from its slice's", error);
 }
 
-/* The parts of a tensor must agree in type and shape, and mustn't overlap. */
+/* Checks that the parts of a tensor agree in type and shape, and don't overlap. */
 static gboolean
 check_whole (const MusterIndexEntry *whole, const MusterSliceSpec *spec, const MusterExtent *place,
              const char *name, MusterDType dtype, GError **error)
@@ -290,7 +292,7 @@ muster_bundle_writer_add_slice (MusterBundleWriter *self, const char *name, cons
     return FALSE;
   const MusterBundleEntry entry = {
       .dtype = dtype, .n_dims = spec.n_dims, .dims = spec.dims, .is_sliced = TRUE};
-  /* Looked up again: adding the part may have moved it. */
+  /* The entry is looked up again, because adding the part may have moved it. */
   whole = lookup (self, name, strlen (name));
   if (whole == NULL)
     whole = record (self, name, strlen (name), &entry);

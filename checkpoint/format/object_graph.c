@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads the description of a TensorFlow 2 checkpoint (TrackableObjectGraph): a graph of objects
+ * whose names lead to variables. It lists each tensor under the path in its key and under its
+ * variable's full name, and finds a key by any other path. */
 #include "checkpoint/format/object_graph.h"
 
 #include "base/error.h"
@@ -30,13 +33,13 @@ typedef struct {
   Bytes name, full_name, key;
 } Attribute;
 
-/* An object's child: what it is called there, and which node it is. */
+/* An object's child: its name there, and its node. */
 typedef struct {
   guint parent, node;
   Bytes name;
 } Child;
 
-/* A full name's key, or how many have it. */
+/* A full name's key, or the number of variables that have the name. */
 typedef struct {
   const char *key;
   guint n;
@@ -105,7 +108,7 @@ is (Bytes bytes, const char *text)
   return bytes.size == strlen (text) && memcmp (bytes.data, text, bytes.size) == 0;
 }
 
-/* A name as it was before it became a part of a key: ".S" is '/', ".." is '.'. */
+/* Restores a name that was escaped in a key: ".S" is '/', ".." is '.'. */
 static void
 append_unescaped (GString *path, const char *from, const char *to)
 {
@@ -117,8 +120,8 @@ append_unescaped (GString *path, const char *from, const char *to)
   }
 }
 
-/* A key contains its path: TensorFlow builds it from the children's names on the shortest way from
- * the root. So no traversal of a graph that may have cycles is needed. */
+/* Returns the path in a key. TensorFlow builds a key from the children's names on the shortest
+ * way from the root, so the graph, which may have cycles, needn't be traversed. */
 static const char *
 path_of_key (MusterObjectNames *self, const char *key)
 {
@@ -193,7 +196,8 @@ note_attribute (MusterObjectNames *self, const Attribute *attribute, GError **er
     return damaged (self, "a variable's name isn't UTF-8", error);
   g_autofree char *key_text = g_strndup ((const char *)key->data, key->size);
   MusterObjectName *name = g_hash_table_lookup (self->by_key, key_text);
-  if (name == NULL || name->full_name != NULL) /* a table's key has a suffix; another alias of it */
+  if (name == NULL ||
+      name->full_name != NULL) /* the key of a table has a suffix; or another alias */
     return TRUE;
   name->full_name = copy_text (self, full->data, full->size);
   Called *called = g_hash_table_lookup (self->full_names, name->full_name);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Slices of tensors: their text form ("10 20 0,5:-"), intersections, copies between two slices
+ * of one tensor, and the keys under which a checkpoint stores them. */
 #include "checkpoint/format/slice_private.h"
 
 #include "base/error.h"
@@ -109,8 +111,8 @@ muster_slice_intersect (int n_dims, const MusterExtent *a, const MusterExtent *b
   return TRUE;
 }
 
-/* How far apart neighbours of each dimension lie in a slice's array, and where `at` starts in it;
- * both in elements. */
+/* Computes the distance of neighbours in each dimension of a slice's array, and the start of
+ * `at` in it; both in elements. */
 static gint64
 strides_of (int n_dims, const MusterExtent *slice, const MusterExtent *at, gint64 *strides)
 {
@@ -140,7 +142,7 @@ muster_slice_is_run (int n_dims, const MusterExtent *part, const MusterExtent *w
   return TRUE;
 }
 
-/* Steps to the next run of `common`: an odometer over the dimensions before n_outer. */
+/* Steps to the next run of `common`, like an odometer over the dimensions before n_outer. */
 static gboolean
 step (int n_outer, const MusterExtent *common, gint64 *at, const gint64 *from_strides, gint64 *from,
       const gint64 *to_strides, gint64 *to)
@@ -166,7 +168,7 @@ muster_slice_copy (int n_dims, const MusterExtent *common, const MusterExtent *f
   gint64 from_strides[MUSTER_MAX_DIMS], to_strides[MUSTER_MAX_DIMS], at[MUSTER_MAX_DIMS] = {0};
   if (muster_slice_volume (n_dims, common) <= 0)
     return;
-  /* The last dimensions that both slices hold whole make one run. */
+  /* The last dimensions that both slices have completely make one run. */
   gsize run = element_size;
   int n_outer = n_dims;
   while (n_outer > 0) {
@@ -183,8 +185,8 @@ muster_slice_copy (int n_dims, const MusterExtent *common, const MusterExtent *f
   while (step (n_outer, common, at, from_strides, &source, to_strides, &target));
 }
 
-/* The key is in Google's "ordered code", which sorts as what it holds does. A text: NUL and 0xff
- * escaped by a byte behind them, ended by NUL 1. */
+/* Keys are in Google's "ordered code", whose bytes sort like the values. A text: NUL and 0xff
+ * are escaped by a byte after them, and NUL 1 ends it. */
 static void
 append_text (GByteArray *key, const char *text)
 {
@@ -196,7 +198,7 @@ append_text (GByteArray *key, const char *text)
   g_byte_array_append (key, (const guint8 *)"\0\1", 2);
 }
 
-/* A number from 0: how many bytes it has, then those, the highest first. */
+/* A number from 0: the number of its bytes, then these, the highest first. */
 static void
 append_count (GByteArray *key, guint8 value)
 {

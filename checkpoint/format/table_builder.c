@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes a table in LevelDB's format, block by block: entries with shared prefixes, restarts, a
+ * checksum, then the index block and the footer. */
 #include "checkpoint/format/leveldb_table_private.h"
 
 #include "base/crc32c_private.h"
@@ -7,7 +9,7 @@
 
 #include <string.h>
 
-/* A block ends when it has this many bytes; a key is stored whole every this many entries. */
+/* A block ends at this size. Every RESTART_INTERVAL entries a key is stored whole. */
 #define BLOCK_SIZE       4096
 #define RESTART_INTERVAL 16
 #define TRAILER_SIZE     5
@@ -22,14 +24,14 @@ typedef struct {
 struct _MusterTableBuilder {
   guint8 *data; /* (owned) the table so far */
   gsize size, capacity;
-  gsize block;      /* where the present block begins */
-  GArray *restarts; /* (owned) (element-type guint32) of the present block */
+  gsize block;      /* start of the current block */
+  GArray *restarts; /* (owned) (element-type guint32) of the current block */
   guint n_since;    /* entries since the last restart */
   guint8 *key;      /* (owned) the last one */
   gsize key_size, key_capacity;
   GByteArray *index;      /* (owned) the index block's entries */
   GArray *index_restarts; /* (owned) (element-type guint32) */
-  Block ended;            /* the last block, which the index lacks yet */
+  Block ended;            /* the last block, which isn't in the index yet */
   gboolean has_ended;
   gboolean is_finished;
 };
@@ -82,7 +84,7 @@ append_le32 (MusterTableBuilder *self, guint32 value)
   append (self, &stored, sizeof stored);
 }
 
-/* Ends the block that has begun: its restarts, its type and its checksum. */
+/* Ends the current block with its restarts, type and checksum. */
 static Block
 end_block (MusterTableBuilder *self, const GArray *restarts)
 {
@@ -110,8 +112,8 @@ shared_size (const MusterTableBuilder *self, const guint8 *key, gsize key_size)
   return n;
 }
 
-/* Makes the block's last key short: any text will do that is no less, and less than what comes next
- * (nullable). As LevelDB does, byte by byte. */
+/* Shortens the block's last key: any text is valid that isn't less, and is less than what comes
+ * next (nullable). It does so byte by byte, as LevelDB does. */
 static void
 shorten_key (MusterTableBuilder *self, const guint8 *next, gsize next_size)
 {
@@ -128,7 +130,7 @@ shorten_key (MusterTableBuilder *self, const guint8 *next, gsize next_size)
   self->key_size = n + 1;
 }
 
-/* Adds the last block to the index, under a key that is not below its keys. */
+/* Adds the last block to the index, under a key that isn't below its keys. */
 static void
 index_ended (MusterTableBuilder *self, const guint8 *next, gsize next_size)
 {
@@ -159,7 +161,7 @@ end_data_block (MusterTableBuilder *self)
   self->n_since = 0;
 }
 
-/* The length of the prefix shared with the previous key; 0 at a restart. */
+/* Returns the length of the prefix shared with the previous key; 0 at a restart. */
 static gsize
 begin_entry (MusterTableBuilder *self, const guint8 *key, gsize key_size)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Checks and walks a table in LevelDB's format. Everything is checked before an entry is passed
+ * on: the footer, each block's place, checksum and lengths. A correct checksum alone doesn't ensure
+ * that a length or offset stays inside the table. */
 #include "checkpoint/format/leveldb_table_private.h"
 
 #include "base/crc32c_private.h"
@@ -11,7 +14,7 @@
 #define FOOTER_SIZE  48
 #define TRAILER_SIZE 5 /* a block's type and checksum */
 
-/* Where a block lies, without its trailer. */
+/* The place of a block, without its trailer. */
 typedef struct {
   guint64 offset;
   guint64 size;
@@ -38,7 +41,7 @@ read_block_place (MusterProtoReader *reader, Block *block)
          muster_proto_read_varint (reader, &block->size);
 }
 
-/* The contents of a block: the file's bytes, or what they are decompressed to. */
+/* The contents of a block: the file's bytes, or what they decompress to. */
 typedef struct {
   const guint8 *data;
   gsize size;
@@ -66,9 +69,9 @@ reserve (Contents *self, gsize size, GError **error)
                       "not enough memory for a block of %" G_GSIZE_FORMAT " bytes", size);
 }
 
-/* The block says how long its contents are. Snappy's longest copy, of 64 bytes, takes 3; what
- * claims more than all copies could give isn't decompressed, so memory is bounded by the file's
- * size. */
+/* Decompresses a block. It states the length of its contents. Snappy's longest copy, of 64
+ * bytes, takes 3 bytes, so a block that claims more than that ratio is refused, and memory is
+ * bounded by the file's size. */
 static gboolean
 decompress (Contents *self, const guint8 *data, gsize size, GError **error)
 {
@@ -100,7 +103,8 @@ contents_of (Contents *self, const guint8 *data, Block block, GError **error)
                       "a block is compressed by the unknown method %d", stored[block.size]);
 }
 
-/* Checks place, trailer and checksum first; blocks_end is where the footer starts. */
+/* Opens a block after checking place, trailer and checksum; blocks_end is where the footer
+ * starts. */
 static gboolean
 open_block (Contents *self, const guint8 *data, gsize blocks_end, Block block, GError **error)
 {
@@ -114,7 +118,7 @@ open_block (Contents *self, const guint8 *data, gsize blocks_end, Block block, G
   return contents_of (self, data, block, error);
 }
 
-/* The entries of a block, before its list of restarts. */
+/* Returns the entries of a block, which its list of restarts follows. */
 static gboolean
 entries_of (const Contents *block, MusterProtoReader *entries, GError **error)
 {
@@ -130,14 +134,15 @@ entries_of (const Contents *block, MusterProtoReader *entries, GError **error)
   return TRUE;
 }
 
-/* One entry: how many bytes its key shares with the one before, those of its own, the value. */
+/* One entry: the number of bytes that its key shares with the one before, its own bytes, its
+ * value. */
 typedef struct {
   guint64 shared, own;
   const guint8 *key; /* its own bytes */
   MusterProtoReader value;
 } Entry;
 
-/* Steps over an entry; *key_size is the last key's, then its own. */
+/* Steps over an entry; *key_size is the size of the last key, then of its own. */
 static inline gboolean
 next_entry (MusterProtoReader *entries, guint64 *key_size, Entry *entry, GError **error)
 {
@@ -172,8 +177,8 @@ check_data_block (Contents *contents, const guint8 *data, gsize blocks_end, Bloc
   return TRUE;
 }
 
-/* The index block lists the data blocks in order, so each is checked once. *end is the end of the
- * last; *is_tight is TRUE if they are contiguous from the start. */
+/* Checks the data blocks that the index block lists, in order and each once. *end is the end of
+ * the last; *is_tight is TRUE if they are contiguous from the start. */
 static gboolean
 check_index_block (const guint8 *data, gsize blocks_end, Block index, guint64 *end,
                    gboolean *is_tight, GError **error)
@@ -234,7 +239,7 @@ find_flaw (const guint8 *data, gsize blocks_end, Block metaindex, Block index, g
   return NULL;
 }
 
-/* Of a table that has been checked. */
+/* The footer of a checked table. */
 typedef struct {
   Block metaindex, index;
 } Footer;
@@ -248,7 +253,8 @@ read_footer (const guint8 *data, gsize blocks_end, Footer *footer, GError **erro
          fail_table (error, "its footer is invalid");
 }
 
-/* What lies in place of a table, in a clone without its large files or from a proxy. */
+/* Names what often lies in place of a table, as in a clone without its large files or from a
+ * proxy. */
 static const char *
 name_other_content (const guint8 *data, gsize size)
 {
@@ -269,8 +275,7 @@ name_other_content (const guint8 *data, gsize size)
   return NULL;
 }
 
-/* Checks all blocks before they are read: checksums, and that no length or offset points outside
- * the table. A correct checksum alone doesn't ensure that. */
+/* Checks all blocks before they are read. */
 static gboolean
 check_table (const guint8 *data, gsize size, const char **flaw, GError **error)
 {
@@ -296,7 +301,7 @@ check_table (const guint8 *data, gsize size, const char **flaw, GError **error)
   return TRUE;
 }
 
-/* A walk over a table that has been checked. */
+/* A walk over a checked table. */
 typedef struct {
   MusterTableFunc func;
   gpointer user_data;

@@ -8,7 +8,7 @@
 
 #define ANY_FILE "-\?\?\?\?\?-of-"
 
-/* PREFIX with ANY_FILE and 00002: how many there are; 1 for another name. */
+/* Returns how many files a name like PREFIX-?????-of-00002 stands for; 1 for another name. */
 static gint
 count_files (const char *prefix, gsize *stem)
 {
@@ -42,7 +42,7 @@ muster_v1_is_there (MusterStorage *storage, const char *prefix)
   g_autofree char *path = muster_v1_file (prefix, 0);
   guint8 end[sizeof muster_table_magic];
   guint64 size = 0;
-  if (g_str_has_suffix (path, ".index")) /* such a table, too */
+  if (g_str_has_suffix (path, ".index")) /* an index is such a table, too */
     return FALSE;
   MusterStorageInput *input = muster_storage_open (storage, path, &size, NULL);
   if (input == NULL)
@@ -57,7 +57,8 @@ muster_v1_is_there (MusterStorage *storage, const char *prefix)
 
 /* --- those of a directory --- */
 
-/* "m-7" of itself, "m-7-?????-of-00002" of "m-7-00000-of-00002"; NULL of other files. */
+/* Returns the prefix of a file: "m-7" of "m-7", "m-7-?????-of-00002" of "m-7-00000-of-00002";
+ * NULL for other files. */
 static char *
 prefix_of (const char *file, GHashTable *files)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Loads a checkpoint of the old format (V1), whose tables hold the values themselves. Each file
+ * begins with a list of tensors and their slices; then each slice's values follow. They are loaded
+ * into memory as if they lay in a data file, so that the reader needs no second way. */
 #include "checkpoint/format/v1_table_private.h"
 
 #include "base/crc32c_private.h"
@@ -26,7 +29,7 @@ typedef struct {
   GHashTable *keys;    /* (owned) (element-type GBytes) of the slices that have been read */
   MusterBundleIndex *index;
   GByteArray *data;
-  gboolean has_list; /* of this file */
+  gboolean has_list; /* for the current file */
 } Loader;
 
 static void
@@ -60,7 +63,7 @@ read_extent (MusterProtoReader reader, MusterExtent *extent)
   return muster_proto_at_end (&reader);
 }
 
-/* A TensorSliceProto, of which a tensor has as many extents as dimensions. */
+/* Reads a TensorSliceProto, which has as many extents as the tensor has dimensions. */
 static gboolean
 read_slice (MusterProtoReader reader, int n_dims, MusterExtent *slice)
 {
@@ -118,7 +121,7 @@ read_slices (MusterProtoReader reader, Listed *listed)
   return muster_proto_at_end (&reader);
 }
 
-/* The same tensor in another file's list must be the same but for its slices. */
+/* Returns TRUE if two files' lists describe the same tensor. Only the slices may differ. */
 static gboolean
 is_same_tensor (const Listed *a, const Listed *b)
 {
@@ -182,8 +185,8 @@ read_list (Loader *self, MusterProtoReader reader, GError **error)
 
 /* --- the values --- */
 
-/* Its message has values alone; type and shape are the list's. Each element takes a byte at least,
- * and none may be missing. */
+/* Reads the values. Type and shape are in the list. Each element takes a byte at least, and none
+ * may be missing. */
 static MusterTensor *
 read_values (const Listed *listed, const MusterExtent *box, const guint8 *values, gsize size,
              GError **error)
@@ -234,7 +237,7 @@ append_strings (Loader *self, MusterTensor *tensor, MusterBundleEntry *entry)
   }
 }
 
-/* Puts the values where a data file would have them. */
+/* Appends the values as a data file would have them. */
 static gboolean
 append_values (Loader *self, MusterTensor *tensor, gsize read_size, MusterBundleEntry *entry,
                GError **error)
@@ -317,7 +320,7 @@ read_data (Loader *self, MusterProtoReader reader, GError **error)
   return add_slice (self, listed, slice, parts[DATA].data, parts[DATA].size, error);
 }
 
-/* A SavedTensorSlices: the list, under the empty key, or values. */
+/* Loads a SavedTensorSlices: the list, under the empty key, or values. */
 static gboolean
 load_one (const guint8 *key G_GNUC_UNUSED, gsize key_size, const guint8 *value, gsize value_size,
           gpointer user_data, GError **error)
@@ -361,7 +364,7 @@ load_file (Loader *self, MusterStorage *storage, const char *path, GError **erro
                       why != NULL ? why->message : "it has no list of tensors");
 }
 
-/* The entries of tensors that are partitioned; all must have been read. */
+/* Adds the entries of partitioned tensors, of which all slices must have been read. */
 static gboolean
 add_partitioned (Loader *self, const char *prefix, GError **error)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The keys of a store: where they come from (environment, profile, a service), and when they are
+ * replaced. One thread replaces them early, while the others use the old ones; keys that the store
+ * refuses are fetched again. Keys are hidden in every text. */
 #include "base/error.h"
 #include "base/safe_text_private.h"
 #include "base/wait_private.h"
@@ -6,13 +9,13 @@
 
 #include <string.h>
 
-/* Temporary keys are replaced so long before they expire. */
+/* Temporary keys are replaced this long before they expire. */
 #define REPLACED_BEFORE (5 * 60 * MUSTER_SECOND)
 
-/* How long keys count as valid whose date can't be read: the shortest that AWS gives out. */
+/* Lifetime of keys whose date can't be read: the shortest that AWS issues. */
 #define UNREAD_DATE (15 * 60 * MUSTER_SECOND)
 
-/* Shorter ones are no secrets, and would blank out words. */
+/* Shorter values are no secrets; hiding them would blank out words. */
 #define SECRET_MIN 6
 
 typedef enum {
@@ -59,7 +62,7 @@ muster_s3_keys_copy (const MusterS3Keys *self, MusterS3Keys *copy)
                          self->expires_us};
 }
 
-/* A shorter one would be hidden in words, too. */
+/* Returns NULL for a shorter value, which would be hidden in words, too. */
 static const char *
 hidden (const char *secret)
 {
@@ -75,7 +78,7 @@ muster_s3_keys_hide (const MusterS3Keys *self, const char *text)
       text, (const char *const[]){hidden (self->secret), hidden (self->token), NULL});
 }
 
-/* A header is a line, and a key has no blanks. */
+/* Refuses blanks: a header is one line, and a key has none. */
 static gboolean
 can_be_key (const char *text)
 {
@@ -152,7 +155,8 @@ muster_s3_credentials_free (MusterS3Credentials *self)
   g_free (self);
 }
 
-/* The ways of profiles that aren't taken: a program of the user's, a browser, a second role. */
+/* Refuses profiles whose keys come in ways that aren't supported: from a program of the user's,
+ * a browser, a second role. */
 static gboolean
 check_profile (const MusterS3Config *config, GError **error)
 {
@@ -178,7 +182,7 @@ fetch_from_environment (MusterS3Keys *keys, GError **error)
                              muster_s3_env ("AWS_SESSION_TOKEN"), G_MAXINT64, keys, error);
 }
 
-/* The profile as its files have it now: a script may have replaced its keys. (transfer full) */
+/* Reads the profile anew, since a script may have replaced its keys. (transfer full) */
 static GHashTable *
 read_profile (const MusterS3Config *config, GError **error)
 {
@@ -260,7 +264,8 @@ is_not_fetching (gpointer data)
   return !((MusterS3Credentials *)data)->is_fetching;
 }
 
-/* With lock held: keys are replaced early, but by one thread, while the others use those. */
+/* With lock held: TRUE for the one thread that replaces keys early, while the others use the old
+ * ones. */
 static gboolean
 must_fetch (MusterS3Credentials *self, gint64 wall_us)
 {
@@ -269,7 +274,7 @@ must_fetch (MusterS3Credentials *self, gint64 wall_us)
   return !is_usable (self, wall_us) || (is_old && !self->is_fetching);
 }
 
-/* With lock held, which it releases meanwhile. */
+/* With lock held, which it releases while it fetches. */
 static gboolean
 replace_keys (MusterS3Credentials *self, const MusterS3Bound *bound, GError **error)
 {
@@ -292,7 +297,7 @@ replace_keys (MusterS3Credentials *self, const MusterS3Bound *bound, GError **er
     g_propagate_error (error, g_steal_pointer (&why));
     return FALSE;
   }
-  return TRUE; /* the old ones still serve */
+  return TRUE; /* the old keys are still valid */
 }
 
 gboolean
@@ -322,7 +327,8 @@ are_same (const MusterS3Keys *a, const MusterS3Keys *b)
          g_strcmp0 (a->token, b->token) == 0;
 }
 
-/* A file or a service may have others at any time; the environment only if this process sets it. */
+/* Returns TRUE if another fetch may give other keys: a file or a service may change at any time,
+ * the environment only if this process changes it. */
 static gboolean
 may_have_others (MusterS3Credentials *self, const MusterS3Keys *keys)
 {
@@ -337,7 +343,7 @@ muster_s3_credentials_expire (MusterS3Credentials *self, const MusterS3Keys *key
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   const gboolean is_current = self->has_keys && are_same (&self->keys, keys);
   if (!is_current)
-    return TRUE; /* another thread has fetched others */
+    return TRUE; /* another thread has fetched other keys */
   self->is_refused = may_have_others (self, keys);
   return self->is_refused;
 }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Fetches temporary keys from a service: the token service (web identity), a container's
+ * endpoint, or the machine's metadata service. Each is asked again while its refusal may be
+ * temporary. */
 #include "base/error.h"
 #include "base/files/json_text_private.h"
 #include "base/files/read_file_private.h"
@@ -21,8 +24,8 @@
 #define CONTAINER     "http://169.254.170.2"
 #define TOKEN_SECONDS "21600"
 
-/* Services of this machine refuse for a while what they give out later: while a role is attached,
- * an agent starts, or a token runs out. The token service says what passes. */
+/* Returns TRUE for a refusal that may be temporary: services of this machine refuse while a role
+ * is attached, an agent starts or a token expires. The token service states what is temporary. */
 static gboolean
 is_passing (const MusterHttpRequest *request, const MusterHttpAnswer *answer,
             const MusterS3Xml *xml)
@@ -45,7 +48,7 @@ set_refusal (const char *what, const MusterHttpAnswer *answer, const MusterS3Xml
                "no credentials from %s: %s", what, why);
 }
 
-/* One exchange with a service, tried again where that can help. what names the service. NULL with
+/* One exchange with a service, repeated if that can help. what names the service. NULL with
  * UNAVAILABLE, or UNAUTHENTICATED if it refuses. (transfer full) */
 static char *
 ask (const char *what, const MusterHttpRequest *request, const MusterS3Bound *bound, GError **error)
@@ -73,7 +76,7 @@ ask (const char *what, const MusterHttpRequest *request, const MusterS3Bound *bo
   }
 }
 
-/* A token that goes into a header or a form. */
+/* Reads a token for a header or a form. */
 static char *
 read_token (const char *path, GError **error)
 {
@@ -88,7 +91,7 @@ read_token (const char *path, GError **error)
   return NULL;
 }
 
-/* 0: there is a date, and it can't be read. */
+/* Returns 0 if there is a date that can't be read. */
 static gint64
 read_date (const char *text)
 {
@@ -191,7 +194,7 @@ muster_s3_keys_from_web_identity (const MusterS3Config *config, const char *toke
   return text != NULL && muster_s3_keys_from_xml (url, text, strlen (text), keys, error);
 }
 
-/* Only services of this machine may get the token without TLS. */
+/* Returns TRUE for services of this machine, which alone may get the token without TLS. */
 static gboolean
 is_trusted (const char *url)
 {
@@ -311,7 +314,7 @@ muster_s3_keys_from_machine (const MusterS3Config *config G_GNUC_UNUSED, const M
     g_propagate_error (error, g_steal_pointer (&why));
     return FALSE;
   }
-  /* It isn't there: most often nobody has set anything. */
+  /* There is no metadata service; usually no credentials were set at all. */
   return muster_fail (error, MUSTER_ERROR_UNAUTHENTICATED,
                       "no credentials for the object store: neither the environment, nor a "
                       "profile, nor the machine has any (%s); set AWS_ACCESS_KEY_ID and "

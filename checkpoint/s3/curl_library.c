@@ -7,7 +7,7 @@
 
 #define LIBRARY "libcurl.so.4"
 
-/* 7.88: Debian 12's. Before 7.86 requests were signed without their own headers. */
+/* 7.88 is Debian 12's. Versions before 7.86 don't sign a request's own headers. */
 #define OLDEST 0x075800
 
 static gboolean

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* One HTTP request by libcurl: it sends, receives into the caller's sink, and ends at a deadline
+ * or when it is cancelled. A few connections are kept for later requests. The retries are
+ * s3_request.c's. */
 #include "checkpoint/s3/http_private.h"
 
 #include "base/blocking_private.h"
@@ -6,7 +9,7 @@
 
 #include <string.h>
 
-/* Connections that are kept while nothing uses them. */
+/* Maximum number of idle connections. */
 #define IDLE_MAX 16
 
 #define HEADERS_MAX       128
@@ -25,15 +28,15 @@ static GMutex idle_lock;
 static Line *idle[IDLE_MAX]; /* guarded by idle_lock */
 static guint n_idle;         /* guarded by idle_lock */
 
-/* A request while it runs. */
+/* A running request. */
 typedef struct {
   const MusterCurl *curl;
   const MusterHttpRequest *request;
   MusterHttpAnswer *answer;
   Line *line;
   gsize n_sent;
-  guint n_times;     /* that the request was sent */
-  const char *fault; /* (nullable) what is wrong with the answer's body */
+  guint n_times;     /* how often the request was sent */
+  const char *fault; /* (nullable) what is wrong with the response's body */
   char detail[CURL_ERROR_SIZE];
 } Transfer;
 
@@ -78,7 +81,7 @@ on_read (char *buffer, size_t size, size_t n, void *data)
   return wanted;
 }
 
-/* libcurl sends a request again where a kept connection ends before the answer. */
+/* libcurl sends a request again if a kept connection ends before the response. */
 static int
 on_seek (void *data, curl_off_t offset, int origin)
 {
@@ -89,7 +92,7 @@ on_seek (void *data, curl_off_t offset, int origin)
   return CURL_SEEKFUNC_OK;
 }
 
-/* Before each time. */
+/* Called before each time that the request is sent. */
 static int
 on_request (void *data, char *to G_GNUC_UNUSED, char *from G_GNUC_UNUSED, int to_port G_GNUC_UNUSED,
             int from_port G_GNUC_UNUSED)
@@ -130,7 +133,7 @@ on_write (char *data, size_t size, size_t n, void *user_data)
   return length;
 }
 
-/* The headers of the last answer: those of a proxy or of "100 Continue" come before. */
+/* Keeps the headers of the last response: those of a proxy or of "100 Continue" come before. */
 static size_t
 on_header (char *data, size_t size, size_t n, void *user_data)
 {
@@ -190,7 +193,7 @@ set_limits (Transfer *self)
   self->curl->easy_setopt (easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
   self->curl->easy_setopt (easy, CURLOPT_LOW_SPEED_TIME, MAX (1L, stall_s));
   self->curl->easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
-  self->curl->easy_setopt (easy, CURLOPT_QUICK_EXIT, 1L); /* leaves a name server that is slow */
+  self->curl->easy_setopt (easy, CURLOPT_QUICK_EXIT, 1L); /* doesn't wait for a slow name server */
   self->curl->easy_setopt (easy, CURLOPT_BUFFERSIZE, BUFFER_SIZE);
   self->curl->easy_setopt (easy, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_SIZE);
 }
@@ -213,7 +216,7 @@ set_callbacks (Transfer *self)
   curl->easy_setopt (easy, CURLOPT_ERRORBUFFER, self->detail);
 }
 
-/* (transfer full) the headers, which must live as long as the request. */
+/* Prepares the request. (transfer full) the headers, which must live as long as it. */
 static struct curl_slist *
 prepare (Transfer *self)
 {
@@ -267,7 +270,7 @@ outcome_of (CURLcode code)
   }
 }
 
-/* How it ended, or -1 while it runs. */
+/* Returns how it ended, or -1 while it runs. */
 static int
 read_result (Transfer *self)
 {
@@ -283,7 +286,8 @@ read_result (Transfer *self)
   return -1;
 }
 
-/* The instant of the machine's clock that ends the attempt: a fake one may have skipped time. */
+/* Returns the instant of the machine's clock that ends the attempt: a fake clock may have
+ * skipped time. */
 static gint64
 ends_at (const MusterS3Bound *bound)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* More settings than any profile has. */
+/* More than any profile has. */
 #define SETTINGS_MAX 256
 
 /* The name in "[name]", with one space between its words; NULL if the line isn't a section's.

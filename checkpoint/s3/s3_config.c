@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The settings of a store, from AWS's environment variables and files, as its tools read them:
+ * endpoint, region, profile, style of addresses. A bucket's URL follows from them. */
 #include "checkpoint/s3/s3_config_private.h"
 
 #include "base/error.h"
@@ -12,7 +14,7 @@
 #define RETRY_US       (60 * MUSTER_SECOND)
 #define DEFAULT_REGION "us-east-1"
 
-/* Of ~/.aws/config and ~/.aws/credentials. */
+/* Maximum size of ~/.aws/config and ~/.aws/credentials. */
 #define FILE_MAX ((gsize)1 << 20)
 
 const char *
@@ -48,7 +50,7 @@ first (const char *const values[], gsize n)
   return NULL;
 }
 
-/* A file of settings. A missing one has none. */
+/* Reads a file of settings. A missing file has none. */
 static gboolean
 read_file (const char *variable, const char *name, const char *section, GHashTable *settings)
 {
@@ -61,7 +63,7 @@ read_file (const char *variable, const char *name, const char *section, GHashTab
          muster_ini_read (text, size, section, settings);
 }
 
-/* The credentials file comes over the configuration. */
+/* The credentials file overrides the configuration. */
 GHashTable *
 muster_s3_config_read_settings (const MusterS3Config *self)
 {
@@ -94,7 +96,7 @@ read_profile (MusterS3Config *self, const MusterS3Options *options, GError **err
                       self->profile);
 }
 
-/* Without what could hold a secret. */
+/* Refuses an endpoint with a user, a password or a query, which may contain a secret. */
 static gboolean
 set_endpoint (MusterS3Config *self, const char *endpoint, GError **error)
 {
@@ -118,7 +120,7 @@ set_endpoint (MusterS3Config *self, const char *endpoint, GError **error)
   return TRUE;
 }
 
-/* It becomes part of a host's name and of a signature's scope. */
+/* A region becomes a part of a host's name and of a signature's scope. */
 static gboolean
 set_region (MusterS3Config *self, const char *region, GError **error)
 {
@@ -169,8 +171,8 @@ muster_s3_config_free (MusterS3Config *self)
   g_free (self);
 }
 
-/* AWS's certificate covers one name before its own: a bucket with dots, or one that can't be a
- * host's name, goes into the path, as with every other store. */
+/* AWS's certificate covers one name in front of its own. Therefore a bucket with dots, or one
+ * that can't be a host's name, goes into the path, as with every other store. */
 static gboolean
 is_host_name (const char *bucket)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* An object being read. Opening it reads its beginning, which for a small one is all. What follows
- * is read by ranges of the version that was opened, large reads by several at the same time. */
+/* Reads an object. Opening it reads its beginning, which is all of a small one. The rest is read
+ * by ranges of the version that was opened; a large read consists of several ranges at the same
+ * time. */
 #include "base/error.h"
 #include "base/wait_private.h"
 #include "checkpoint/s3/s3_pool_private.h"
@@ -8,10 +9,10 @@
 
 #include <string.h>
 
-/* What opening reads. */
+/* Number of bytes that opening reads. */
 #define HEAD_SIZE ((gsize)64 << 10)
 
-/* One range of a large read. */
+/* Size of one range of a large read. */
 #define PIECE_SIZE ((gsize)8 << 20)
 
 struct _MusterStorageInput {
@@ -119,7 +120,7 @@ typedef struct {
   GMutex lock;
   GCond changed;
   guint n_left;    /* guarded by lock */
-  GError *failure; /* (owned) (nullable) the first, guarded by lock */
+  GError *failure; /* (owned) (nullable) the first one; guarded by lock */
 } Reading;
 
 typedef struct {
@@ -153,7 +154,7 @@ read_piece (gpointer data)
   g_mutex_unlock (&self->lock);
 }
 
-/* Each piece ends by the deadline, or when it is cancelled. */
+/* No wait is unbounded: each piece ends by the deadline, or when it is cancelled. */
 static void
 wait_for_pieces (Reading *self)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What a failed request means. The class of an answer, by S3's code or by the status, decides
+ * about retries; set_meaning () turns it into an error with cause and remedy. Texts of the store
+ * are shortened, and secrets in them hidden. */
 #include "checkpoint/s3/s3_failure_private.h"
 
 #include "base/error.h"
@@ -7,14 +10,14 @@
 
 #include <string.h>
 
-/* Of a store's text in an error. */
+/* Maximum length of a store's text in an error. */
 #define MESSAGE_MAX 200
 
 static const struct {
   const char *code;
   MusterS3Class class;
 } classes[] = {
-    /* AWS's tools take these for throttling, with whatever status they come. */
+    /* AWS's tools treat these as throttling, whatever the status. */
     {"BandwidthLimitExceeded", MUSTER_S3_THROTTLED},
     {"EC2ThrottledException", MUSTER_S3_THROTTLED},
     {"LimitExceededException", MUSTER_S3_THROTTLED},
@@ -34,7 +37,7 @@ static const struct {
     {"InternalError", MUSTER_S3_FAILED},
     {"OperationAborted", MUSTER_S3_FAILED},
     {"ConditionalRequestConflict", MUSTER_S3_FAILED},
-    {"IDPCommunicationError", MUSTER_S3_FAILED}, /* of the token service */
+    {"IDPCommunicationError", MUSTER_S3_FAILED}, /* the token service's */
     {"RequestTimeout", MUSTER_S3_LOST},
     {"RequestTimeoutException", MUSTER_S3_LOST},
     {"IncompleteBody", MUSTER_S3_LOST},
@@ -78,8 +81,8 @@ muster_s3_class_of_code (const char *code, long status)
   return class_of_status (status);
 }
 
-/* Of an answer that isn't a success. A page in place of an object, or one that says that nothing is
- * there, is gone once the gateway has its route. */
+/* Returns the class of a response that isn't a success. A page in place of an object, or a
+ * statement that nothing is there, disappears once the gateway has its route. */
 static MusterS3Class
 class_of_answer (const MusterS3Request *request, const MusterHttpAnswer *answer,
                  const MusterS3Xml *xml)
@@ -90,7 +93,7 @@ class_of_answer (const MusterS3Request *request, const MusterHttpAnswer *answer,
     return muster_s3_class_of_code (code, answer->status);
   if (answer->status == 200 && (is_head || request->sink != NULL) &&
       muster_s3_is_of_object (answer))
-    return MUSTER_S3_FINAL; /* a store without ranges, or without lengths */
+    return MUSTER_S3_FINAL; /* a store without ranges or without lengths */
   if (answer->status / 100 == 2 || (answer->status == 404 && !is_head))
     return MUSTER_S3_FAILED;
   return class_of_status (answer->status);
@@ -121,7 +124,8 @@ muster_s3_class_of (const MusterS3Request *request, guint64 from, const MusterHt
                                                         : class_of_answer (request, answer, xml);
 }
 
-/* Others' text, in one short line and without the secrets that it tells back. (transfer full) */
+/* Shortens the store's text to one line, and hides the secrets that it repeats. (transfer full)
+ * */
 static char *
 tidy (const char *text, const MusterS3Keys *keys)
 {
@@ -129,7 +133,7 @@ tidy (const char *text, const MusterS3Keys *keys)
   return muster_safe_text (hidden, -1, MESSAGE_MAX);
 }
 
-/* Statuses of the store's machine that have no code of S3. */
+/* Statuses of servers in front of a store, which have no code of S3. */
 static const char *
 name_of_status (long status)
 {
@@ -138,7 +142,7 @@ name_of_status (long status)
                          : "";
 }
 
-/* An answer without a code of S3. */
+/* Describes a response without a code of S3. */
 static char *
 describe_status (const MusterHttpAnswer *answer, const MusterS3Xml *xml)
 {
@@ -249,7 +253,7 @@ fill (MusterS3Client *client, const MusterS3Request *request, Of of, const char 
              : g_strdup_printf ("%.*s%s%s", (int)(place - text), text, value, place + 2);
 }
 
-/* The region that the store names. */
+/* Returns the region that the store names. */
 static char *
 find_region (const MusterHttpAnswer *answer, const MusterS3Xml *xml)
 {
@@ -258,7 +262,7 @@ find_region (const MusterHttpAnswer *answer, const MusterS3Xml *xml)
   return region != NULL ? tidy (region, NULL) : NULL;
 }
 
-/* Without the right to list, S3 denies what isn't there. */
+/* Without permission to list, S3 answers "denied" for a missing object. */
 static const char *
 hint_of (const MusterS3Request *request, const char *code)
 {
@@ -281,7 +285,7 @@ set_meaning (MusterS3Client *client, const MusterS3Request *request, const Muste
                hint_of (request, meanings[i].code), what);
 }
 
-/* Whoever answered may be in front of the store, or in its place. */
+/* The response may come from a server in front of the store, or in its place. */
 static void
 set_unknown (MusterS3Client *client, const MusterS3Request *request, const MusterHttpAnswer *answer,
              const char *what, GError **error)

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Uploads in parts, and what is left of those that nobody completed. */
+/* Uploads in parts: begin, send or copy a part, complete, abort. What killed writers left is
+ * found by a list of uploads and aborted (muster_s3_sweep ()). */
 #include "base/crc32c_private.h"
 #include "base/error.h"
 #include "checkpoint/s3/s3_private.h"
 
 #include <string.h>
 
-/* How long an abort may take after its operation has failed: what it leaves, a sweep finds. */
+/* Timeout of an abort after a failed operation. A sweep finds what it leaves. */
 #define ABORT_US (2 * MUSTER_SECOND)
 
-/* How many lists of uploads there may be. */
+/* Maximum number of pages of a list of uploads. */
 #define LISTS_MAX 1000
 
 static gboolean
@@ -30,8 +31,8 @@ begin (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const ch
   return muster_s3_request (self->client, &request, &self->bound, answer, error);
 }
 
-/* A store that checks sums says so in its answer. One that knows of none ignores the header, or
- * refuses it as not implemented. */
+/* A store that checks sums confirms it in its answer. One that doesn't know them ignores the
+ * header, or refuses it as not implemented. */
 gboolean
 muster_s3_upload_begin (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
                         const char *mark, gboolean wants_sums, MusterS3Upload *upload,
@@ -80,7 +81,7 @@ describe_part (const char *path, const char *etag, const char *sum, GError **err
                            "<ETag>%s</ETag><ChecksumCRC32C>%s</ChecksumCRC32C>", etag, sum);
 }
 
-/* In base64, from the highest byte. (transfer full) */
+/* Encodes the sum in base64, the highest byte first. (transfer full) */
 static char *
 sum_bytes (const void *data, gsize size)
 {
@@ -143,8 +144,8 @@ describe_parts (GPtrArray *parts)
   return g_string_free (xml, FALSE);
 }
 
-/* An answer that says that it is there, or that the upload isn't, after one that was lost: then the
- * lost one may have been the success. */
+/* Returns TRUE if the object exists, or the upload doesn't, after a request whose answer was
+ * lost: that request may have succeeded. */
 static gboolean
 was_completed (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const char *mark,
                const MusterS3Answer *answer)
@@ -212,7 +213,8 @@ muster_s3_upload_abort_quietly (MusterS3Storage *self, const char *path, const M
   MusterClock *clock = muster_system_clock ();
   const MusterS3Bound bound = {muster_deadline_after (muster_clock_now_us (clock), ABORT_US), clock,
                                NULL};
-  (void)abort_upload (self->client, path, uri, upload->id, &bound, NULL); /* left to a sweep */
+  (void)abort_upload (self->client, path, uri, upload->id, &bound,
+                      NULL); /* a sweep removes what is left */
   muster_s3_client_remove_upload (self->client, upload->id);
 }
 
@@ -232,7 +234,7 @@ list_uploads (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, c
                              "ListMultipartUploadsResult", error);
 }
 
-/* One whose age isn't known is young. */
+/* An upload of unknown age counts as young. */
 static gboolean
 was_begun_before (const MusterS3Pending *upload, gint64 before_us)
 {
@@ -242,7 +244,7 @@ was_begun_before (const MusterS3Pending *upload, gint64 before_us)
          (begun != NULL && g_date_time_to_unix (begun) < before_us / MUSTER_SECOND);
 }
 
-/* Those of the directory itself, which this process hasn't begun. */
+/* Aborts the uploads of the directory itself that other processes began. */
 static gboolean
 abort_listed (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const char *prefix,
               const MusterS3Xml *list, gint64 before_us, GError **error)

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Names: lists, removal, copies. */
+/* Operations on names: list a directory, remove and copy objects. A copy runs in the store, in
+ * parts if it is large; small objects pass through this process if the store can't copy. */
 #include "base/error.h"
 #include "checkpoint/s3/s3_private.h"
 
 #include <string.h>
 
-/* A list has up to 1,000 names, each of up to 1,024 bytes that take three in a URL. */
+/* A page of a list has up to 1,000 names, each of up to 1,024 bytes that take three in a URL. */
 #define LIST_TEXT_MAX ((gsize)8 << 20)
 
-/* How many names a directory may have, and how many lists. */
+/* Maximum number of names in a directory, and of pages of a list. */
 #define NAMES_MAX 1000000
 #define LISTS_MAX 10000
 
-/* What one request can copy, and what is small enough to pass through here instead. */
+/* Maximum size of a copy by one request, and of one that may pass through here instead. */
 #define COPY_MAX   ((guint64)5 << 30)
 #define COPY_SMALL ((guint64)1 << 20)
 
@@ -70,7 +71,7 @@ list_page (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, cons
   return muster_s3_ask_list (self, "ListObjectsV2", path, uri, query, "ListBucketResult", error);
 }
 
-/* The name in the directory, without a '/' at its end. */
+/* Adds the names in the directory, without a '/' at the end. */
 static void
 add_names (GHashTable *names, const GPtrArray *keys, const char *prefix)
 {
@@ -83,7 +84,7 @@ add_names (GHashTable *names, const GPtrArray *keys, const char *prefix)
     if (*name != '\0')
       g_hash_table_add (names, name);
     else
-      g_free (name); /* the directory itself, as some tools make one */
+      g_free (name); /* some tools create an object for the directory itself */
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Of a page's text in an error. */
+/* Maximum length of a page's text in an error. */
 #define TITLE_MAX 100
 
 /* "x-amz-…", which no other server has. */
@@ -58,7 +58,7 @@ muster_s3_code_of (const MusterHttpAnswer *answer, const MusterS3Xml *xml)
   if (answer->outcome != MUSTER_HTTP_ANSWERED)
     return NULL;
   if (xml != NULL && (g_strcmp0 (xml->root, "Error") == 0 ||
-                      g_strcmp0 (xml->root, "ErrorResponse") == 0)) /* of the token service */
+                      g_strcmp0 (xml->root, "ErrorResponse") == 0)) /* the token service's */
     return xml->code;
   if (answer->text->len > 0 || !has_s3_header (answer))
     return NULL;
@@ -68,7 +68,7 @@ muster_s3_code_of (const MusterHttpAnswer *answer, const MusterS3Xml *xml)
   return code_of_status (answer->status);
 }
 
-/* The bytes from the first that was asked for on. */
+/* Returns TRUE if the response has the bytes from the requested one on. */
 static gboolean
 is_part (const MusterHttpAnswer *answer, guint64 from)
 {
@@ -113,7 +113,7 @@ find_title (const char *text)
   return title;
 }
 
-/* What follows a '?' may be meant for somebody else. */
+/* Leaves out what follows a '?', which may be confidential. */
 static void
 add (GString *text, const char *what, const char *value)
 {

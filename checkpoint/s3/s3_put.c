@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Objects that one request writes, and conditions on what they replace. */
+/* Objects that one request writes, and conditions on the version that they replace. A store that
+ * ignores conditions is found out once for each bucket; there the version is compared before the
+ * write, which is weaker. */
 #include "base/error.h"
 #include "base/log_private.h"
 #include "checkpoint/s3/s3_private.h"
@@ -7,10 +9,10 @@
 
 #include <string.h>
 
-/* No object has it. */
+/* An ETag that no object has. */
 #define NO_ETAG "\"00000000000000000000000000000000-0\""
 
-/* One PUT. answer is to be cleared. */
+/* Sends one PUT; the caller clears answer. */
 static gboolean
 put_once (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const void *data,
           gsize size, const char *mark, const char *condition, MusterS3Answer *answer,
@@ -43,8 +45,8 @@ ask_for_head (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, g
   return muster_s3_request (self->client, &request, &self->bound, answer, error);
 }
 
-/* A failure in answer to HEAD has no body, so that nothing says whose it is and what it means. The
- * same question by GET has one; of an object that is there but empty, HEAD is asked again. */
+/* A failed HEAD has no body, so that its cause is unknown. The same request as GET has one. If
+ * the object exists but is empty, HEAD is sent again. */
 gboolean
 muster_s3_head (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
                 MusterS3Answer *answer, GError **error)
@@ -90,8 +92,9 @@ warn_ignored (MusterS3Storage *self, const char *bucket)
               store, bucket);
 }
 
-/* Asks once for each bucket whether conditions are heeded: a new name that must have a version
- * which no object has. A store that heeds them refuses, and nothing was written. */
+/* Finds out, once for each bucket, whether conditions are observed: it writes a new name on the
+ * condition of a version that no object has. A store that observes conditions refuses, and nothing
+ * is written. */
 static gboolean
 find_out (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, GError **error)
 {
@@ -127,7 +130,8 @@ fail_changed (const char *path, GError **error)
                       "'%s': another writer has changed it; read it again", path);
 }
 
-/* What can be done without conditions: another writer may still come between this and the write. */
+/* Compares the version without conditions: another writer may still come between this and the
+ * write. */
 static gboolean
 check_version (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const char *version,
                GError **error)
@@ -159,8 +163,8 @@ muster_s3_condition (MusterS3Storage *self, const char *path, const MusterS3Uri 
   return TRUE;
 }
 
-/* The answer to a lost race: of an object that has been removed meanwhile, too. After an attempt
- * whose answer was lost, it may be this writer who has won it. (transfer full) */
+/* Describes a lost race, also if the object was removed in the meantime. After an attempt whose
+ * answer was lost, this writer itself may have won. (transfer full) */
 static char *
 lose_race (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const char *mark,
            gboolean is_unsure, GError **error)

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* One operation of the store: attempts, retries and their limits. try_once () makes an attempt
+ * and judges it by its class (s3_failure.c); a download continues after the bytes that have
+ * arrived. */
 #include "checkpoint/s3/s3_request_private.h"
 
 #include "base/error.h"
@@ -10,34 +13,34 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-/* Pauses double from the first to the last, with full jitter: many tasks that fail together don't
- * come back together. */
+/* Pauses double from the first to the last, with full jitter, so that many tasks that fail
+ * together don't come back together. */
 #define FIRST_PAUSE_US     (100 * MUSTER_MILLISECOND)
 #define LAST_PAUSE_US      (5 * MUSTER_SECOND)
 #define THROTTLED_PAUSE_US (20 * MUSTER_SECOND)
 
-/* Bytes that change on their way four times change always. */
+/* Data that arrives damaged four times is damaged each time. */
 #define DAMAGED_MAX 3
 
-/* Other keys are fetched so often: a file of them may be half written. */
+/* Maximum number of fetches of other keys: a file of keys may be half written. */
 #define RENEWED_MAX 3
 
 #define HASH_SIZE 32
 
-/* An operation while it runs. */
+/* A running operation. */
 typedef struct {
   MusterS3Client *client;
   const MusterS3Request *request;
   const MusterS3Bound *bound;
   MusterS3Answer *answer;
-  char hash[2 * HASH_SIZE + 1]; /* of the body, or why there is none */
+  char hash[2 * HASH_SIZE + 1]; /* hash of the body, or why there is none */
   char *url;                    /* (owned) */
-  guint64 from;                 /* the first byte that the attempt reads */
+  guint64 from;                 /* the first byte that this attempt reads */
   guint n_attempts;
-  guint n_in_row;         /* failures without a byte between them */
+  guint n_in_row;         /* failures in a row without a byte in between */
   guint n_damaged;        /* failures by checksums */
-  guint n_renewed;        /* that other keys were asked for */
-  gboolean is_no_failure; /* what ended it without success */
+  guint n_renewed;        /* how often other keys were fetched */
+  gboolean is_no_failure; /* the result is no success, but no failure of the store either */
   gint64 failing_since_us;
 } Operation;
 
@@ -55,7 +58,7 @@ hash_body (Operation *self)
     g_snprintf (self->hash + 2 * i, 3, "%02x", hash[i]);
 }
 
-/* The headers that every request has, and its own. Each is signed. (transfer full) */
+/* Returns the headers that every request has, and its own. Each is signed. (transfer full) */
 static GPtrArray *
 make_headers (Operation *self, const MusterS3Keys *keys)
 {
@@ -110,7 +113,7 @@ attempt (Operation *self, const MusterS3Keys *keys, MusterHttpAnswer *answer, GE
     self->answer->is_unsure = TRUE;
   }
   if (request->sink == NULL || !muster_s3_is_done (request, self->from, answer, NULL))
-    return TRUE; /* no bytes of the object */
+    return TRUE; /* not bytes of the object */
   self->answer->n_read += answer->n_sunk;
   if (answer->n_sunk > 0) {
     self->n_in_row = 0;
@@ -127,7 +130,7 @@ parse_size (const char *text)
                                                                                            : 0;
 }
 
-/* Of the whole object: "bytes 0-9/100", or its length. */
+/* Returns the size of the whole object: of "bytes 0-9/100", or its length. */
 static guint64
 find_size (const MusterHttpAnswer *answer)
 {
@@ -181,7 +184,7 @@ count_retry (MusterS3Class class)
   }
 }
 
-/* Whether another attempt may help, but for the time. */
+/* Returns whether another attempt may help, apart from the time. */
 static gboolean
 may_retry (Operation *self, MusterS3Class class, const MusterS3Keys *keys)
 {
@@ -213,7 +216,7 @@ choose_pause (Operation *self, MusterS3Class class, const MusterHttpAnswer *answ
              : MAX (jittered, answer->retry_after_us);
 }
 
-/* The instant after which nothing is tried again. */
+/* Returns the instant after which nothing is tried again. */
 static gint64
 gives_up_at (Operation *self)
 {
@@ -249,7 +252,7 @@ wait_to_retry (Operation *self, MusterS3Class class, const MusterHttpAnswer *ans
   return muster_clock_wait_until (clock, wake_us, muster_s3_cancellable (self->bound), error);
 }
 
-/* Nothing is wrong with the store where an object isn't there, or isn't as a condition says. */
+/* Returns TRUE if the store works: the object is missing, or isn't as a condition requires. */
 static gboolean
 is_no_failure (MusterS3Class class, const MusterS3Answer *answer)
 {
@@ -258,7 +261,7 @@ is_no_failure (MusterS3Class class, const MusterS3Answer *answer)
          (answer->code != NULL && g_strv_contains (codes, answer->code));
 }
 
-/* TRUE: it is to be tried again. */
+/* Returns TRUE if it is to be tried again. */
 static gboolean
 judge (Operation *self, MusterS3Class class, const MusterS3Keys *keys,
        const MusterHttpAnswer *answer, const MusterS3Xml *xml, GError **error)
@@ -287,7 +290,7 @@ judge (Operation *self, MusterS3Class class, const MusterS3Keys *keys,
   return FALSE;
 }
 
-/* The connection may be lost behind the last byte. */
+/* The connection may be lost after the last byte. */
 static gboolean
 has_read_all (Operation *self, const MusterHttpAnswer *answer)
 {
@@ -299,7 +302,7 @@ has_read_all (Operation *self, const MusterHttpAnswer *answer)
   return self->answer->n_read == MIN (request->sink_size, size - request->offset);
 }
 
-/* A file of keys that has just changed may be half written: it is read again. */
+/* A file of keys that has just changed may be half written, so it is read again. */
 static gboolean
 get_keys (Operation *self, MusterS3Keys *keys, GError **error)
 {
@@ -319,7 +322,7 @@ get_keys (Operation *self, MusterS3Keys *keys, GError **error)
   }
 }
 
-/* One attempt and its verdict. TRUE in *is_done: it has succeeded. */
+/* Makes one attempt and judges it. *is_done: it succeeded. */
 static gboolean
 try_once (Operation *self, gboolean *is_done, GError **error)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The store `s3://` as a MusterStorage: each function resolves the bucket's settings and passes
+ * the operation to the file that implements it. */
 #include "checkpoint/s3/s3_storage.h"
 
 #include "base/error.h"
@@ -47,7 +49,7 @@ s3_append (MusterStorage *self, MusterStorageFile *file, const void *data, gsize
   return muster_s3_append (MUSTER_S3_STORAGE (self), file, data, size, error);
 }
 
-/* What is closed is durable; before that there is nothing. */
+/* An object is durable once it is closed; before that it doesn't exist. */
 static gboolean
 s3_sync (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file G_GNUC_UNUSED,
          GError **error G_GNUC_UNUSED)

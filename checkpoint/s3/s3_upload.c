@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A file being written. One that is small becomes one request when it is closed. Of a larger one,
- * parts are sent as they fill, several at the same time, and closing makes them an object. */
+/* Writes a file. A small one becomes one request when it is closed. Of a larger one, parts are
+ * sent while it grows, several at the same time, and closing it completes the upload. */
 #include "base/cancel_link_private.h"
 #include "base/error.h"
 #include "base/wait_private.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* All parts of an upload but the last are equally large: some stores want that. */
+/* All parts of an upload except the last have the same size, as some stores require. */
 #define PART_SIZE  MUSTER_S3_BUFFER_SIZE
 #define PARTS_MAX  10000
 #define LARGEST    (MUSTER_S3_BUFFERS_MAX / 2)
@@ -26,7 +26,7 @@ struct _MusterStorageFile {
   gsize part_size;
   GMutex lock;
   GCond changed;
-  GPtrArray *parts;   /* (owned) what is said of each, NULL while it is sent; guarded by lock */
+  GPtrArray *parts;   /* (owned) the description of each, NULL while it is sent; guarded by lock */
   guint n_running;    /* guarded by lock */
   GError *failure;    /* (owned) (nullable) the first, guarded by lock */
   GCancellable *stop; /* (owned) cancelled when one part has failed, or the file is abandoned */
@@ -74,7 +74,7 @@ free_file (MusterStorageFile *file)
   g_free (file);
 }
 
-/* The size decides how large the parts must be, since their number has a limit. */
+/* The size determines the size of the parts, since their number is limited. */
 gboolean
 muster_s3_reserve (MusterS3Storage *self G_GNUC_UNUSED, MusterStorageFile *file, guint64 size,
                    GError **error)
@@ -112,7 +112,7 @@ send_stoppable (Part *self, GError **error)
                                 self->number, self->data, self->size, error);
 }
 
-/* The first failure is the file's; it stops the other parts. */
+/* Notes the first failure, which is the file's, and stops the other parts. */
 static void
 fail (MusterStorageFile *file, GError *why)
 {
@@ -124,7 +124,7 @@ fail (MusterStorageFile *file, GError *why)
   g_cancellable_cancel (file->stop);
 }
 
-/* The last that the part does with the file. */
+/* Ends a part, which doesn't use the file after this. */
 static void
 end_part (MusterStorageFile *file, guint number, char *part)
 {
@@ -148,7 +148,7 @@ send_part (gpointer data)
   end_part (self->file, self->number, part);
 }
 
-/* Sends what is buffered as the next part. */
+/* Sends the buffer as the next part. */
 static gboolean
 flush (MusterS3Storage *self, MusterStorageFile *file, GError **error)
 {
@@ -174,7 +174,7 @@ flush (MusterS3Storage *self, MusterStorageFile *file, GError **error)
   return TRUE;
 }
 
-/* Space in the buffer: small files don't take a part's memory. */
+/* Makes space in the buffer, which grows: a small file doesn't take a whole part's memory. */
 static gboolean
 make_space (MusterS3Storage *self, MusterStorageFile *file, gsize wanted, GError **error)
 {
@@ -196,7 +196,7 @@ make_space (MusterS3Storage *self, MusterStorageFile *file, gsize wanted, GError
   return TRUE;
 }
 
-/* Returns the failure of a part that was sent meanwhile. */
+/* Returns the failure of a part that was sent in the background. */
 static gboolean
 check_parts (MusterStorageFile *file, GError **error)
 {
@@ -227,7 +227,7 @@ muster_s3_append (MusterS3Storage *self, MusterStorageFile *file, const void *da
   return TRUE;
 }
 
-/* Each part ends by the store's deadline, or when it is cancelled. */
+/* No wait is unbounded: each part ends by the store's deadline, or when it is cancelled. */
 static void
 wait_for_parts (MusterStorageFile *file)
 {

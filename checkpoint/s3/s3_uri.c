@@ -22,7 +22,7 @@ is_bucket (const char *name)
   return TRUE;
 }
 
-/* What is wrong with a key, or NULL. */
+/* Returns what is wrong with a key, or NULL. */
 static const char *
 find_fault (const char *key)
 {
@@ -56,7 +56,7 @@ muster_s3_uri_parse (const char *path, MusterS3Uri *uri, GError **error)
   g_autofree char *key = g_strdup (*slash == '/' ? slash + 1 : slash);
   const gsize n = strlen (key);
   if (n > 0 && key[n - 1] == '/')
-    key[n - 1] = '\0'; /* as a directory may be written */
+    key[n - 1] = '\0'; /* a directory may be written that way */
   const char *fault = *key != '\0' ? find_fault (key) : NULL;
   if (fault != NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid path '%s': %s", path, fault);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads S3's XML answers: errors, lists of objects, lists of uploads. Depth and sizes are
+ * bounded, because the answer may come from anybody. */
 #include "checkpoint/s3/s3_xml_private.h"
 
 #include "base/error.h"
@@ -13,7 +15,7 @@ typedef struct {
   guint depth;
   char *names[DEPTH_MAX]; /* (owned) of the open elements, without a namespace */
   GString *text;          /* of the innermost one */
-  gboolean is_encoded;    /* names in lists are percent-encoded */
+  gboolean is_encoded;    /* names in the list are percent-encoded */
 } Parser;
 
 static void
@@ -80,7 +82,8 @@ take_listed (Parser *self, const char *parent, const char *name, const char *tex
   return FALSE;
 }
 
-/* What an answer has once. Code and message are of an Error only. */
+/* Returns the field of an element that an answer has once. Code and message count in an Error
+ * only. */
 static char **
 find_field (MusterS3Xml *xml, const char *parent, const char *name)
 {
@@ -132,7 +135,7 @@ on_end (GMarkupParseContext *context G_GNUC_UNUSED, const char *name G_GNUC_UNUS
   g_string_truncate (self->text, 0);
 }
 
-/* As in a form: '+' is a space. A name that isn't encoded well stays. */
+/* Decodes as in a form: '+' is a space. A name that isn't encoded properly stays as it is. */
 static char *
 decode (char *name)
 {

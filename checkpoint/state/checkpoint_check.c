@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Examines checkpoints without reading their tensors: whether the index is valid and the data
+ * files have the length that it requires, and whether files match the sums in the side file. */
 #include "checkpoint/state/checkpoint_check.h"
 
 #include "base/clock.h"
@@ -15,7 +17,8 @@
 
 #include <string.h>
 
-/* How long each data file must be for its tensors: as many as the index names. */
+/* Returns the length that each data file must have for its tensors, for as many files as the
+ * index names. */
 static GHashTable *
 ends_of_shards (const MusterBundleIndex *index)
 {
@@ -58,14 +61,15 @@ check_shard (MusterStorage *storage, const char *prefix, gint32 shard, guint64 w
                       "The data file '%s' is truncated: %s of %s are missing", path, less, all);
 }
 
-/* When it was saved, and the size of what is read whole. */
+/* Reads when the checkpoint was saved, and the size of the files that are read whole. */
 static void
 read_index (MusterStorage *storage, const char *prefix, MusterCheckpointOverview *overview)
 {
   MusterStorageInfo info;
   g_autofree char *index = muster_bundle_index_path (prefix);
   g_autofree char *meta_graph = g_strconcat (prefix, ".meta", NULL);
-  if (muster_storage_stat (storage, index, &info, NULL)) { /* else loading says what is wrong */
+  if (muster_storage_stat (storage, index, &info,
+                           NULL)) { /* otherwise, loading reports what is wrong */
     overview->when_us = info.mtime_us;
     overview->bytes = info.size;
   }
@@ -112,7 +116,7 @@ muster_checkpoint_inspect (MusterStorage *storage, const char *prefix,
 
 typedef enum { AS_SAVED, CHANGED, NOT_THERE } Found;
 
-/* Looks at a file that the side file has a sum of. */
+/* Compares a file with its sum in the side file. */
 static Found
 compare_file (MusterStorage *storage, const char *prefix, const MusterSideFile *file)
 {

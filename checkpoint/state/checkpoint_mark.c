@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Marks of a checkpoint in the side file that others than its saver set: pins and metrics. Each
+ * is one change under the directory's lock, repeated if another writer was faster in a store
+ * without locks. */
 #include "checkpoint/state/checkpoint_mark.h"
 
 #include "base/error.h"
@@ -33,13 +36,13 @@ mark_clear (Mark *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Mark, mark_clear)
 
-/* What to note. */
+/* One change. */
 typedef struct {
   gboolean (*note) (Mark *mark, const void *what, GError **error);
   const void *what; /* of note () */
 } Noting;
 
-/* A store that doesn't answer doesn't say that there is none. */
+/* A store that doesn't answer is an error, not a missing checkpoint. */
 static gboolean
 find_index (const Mark *self, GError **error)
 {
@@ -77,7 +80,7 @@ open_mark (Mark *self, MusterStorage *storage, const char *prefix, gint64 deadli
                                         deadline_us, NULL, cancellable);
   self->prefix = prefix;
   self->directory = g_path_get_dirname (prefix);
-  if (!find_index (self, error)) /* no lock file in a directory that isn't one */
+  if (!find_index (self, error)) /* no lock file is created in a path that isn't a directory */
     return FALSE;
   self->lock =
       muster_directory_lock (self->storage, self->directory, deadline_us, NULL, cancellable, error);
@@ -103,8 +106,8 @@ write_record (const Mark *self, GError **error)
   return muster_checkpoint_record_write (self->storage, self->directory, self->record, error);
 }
 
-/* Takes it from the list, of which TensorFlow's savers remove the oldest. The latest stays in it.
- */
+/* Removes it from the list, because TensorFlow's savers remove the oldest of that list. The
+ * latest stays in it. */
 static gboolean
 unlist (const Mark *self, const char *state_file, GError **error)
 {
@@ -141,7 +144,7 @@ note_once (const Noting *self, MusterStorage *storage, const char *prefix, gint6
          self->note (&mark, self->what, error);
 }
 
-/* In a store without locks another writer may be faster. */
+/* Repeats the change if another writer was faster in a store without locks. */
 static gboolean
 note (const Noting *self, MusterStorage *storage, const char *prefix, gint64 deadline_us,
       GCancellable *cancellable, GError **error)
@@ -176,7 +179,7 @@ muster_checkpoint_pin (MusterStorage *storage, const char *prefix, const char *w
   return note (&noting, storage, prefix, deadline_us, cancellable, error);
 }
 
-/* One that muster didn't publish is only known for its marks. */
+/* Returns TRUE for an entry that held only marks: muster didn't publish that checkpoint. */
 static gboolean
 is_needless (const MusterSideCheckpoint *one)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The side file `checkpoint.muster` in memory: finding and changing entries, reading and writing
+ * the file. record_text.c has its format. A damaged file is renamed by the next writer, never
+ * overwritten. */
 #include "checkpoint/state/checkpoint_record_private.h"
 
 #include "base/error.h"
@@ -229,7 +232,7 @@ static GBytes *
 read_text (MusterStorage *storage, const char *path, char **version, GError **error)
 {
   MusterStorageInfo info = {0};
-  /* A file that isn't there has a version as well. */
+  /* A missing file has a version as well. */
   if (!muster_storage_stat (storage, path, &info, NULL) || info.size <= MAX_SIZE)
     return muster_storage_read_versioned (storage, path, version, error);
   muster_fail (error, MUSTER_ERROR_DATA_LOSS, "its %" G_GUINT64_FORMAT " bytes are too many",
@@ -260,8 +263,8 @@ muster_checkpoint_record_read (MusterStorage *storage, const char *directory, GE
   return self;
 }
 
-/* A record in the place of a damaged one, which may have pinned any of the directory's checkpoints:
- * none is removed before somebody has looked. */
+/* Begins a record in place of a damaged one. That may have pinned any checkpoint of the
+ * directory, so all are pinned until somebody has looked. */
 static MusterCheckpointRecord *
 begin_anew (MusterStorage *storage, const char *directory, char *const *prefixes, GError **error)
 {
@@ -280,7 +283,7 @@ begin_anew (MusterStorage *storage, const char *directory, char *const *prefixes
   return g_steal_pointer (&self);
 }
 
-/* Where a damaged one goes (transfer full): earlier ones stay. */
+/* Returns a name for the damaged file (transfer full) that replaces no earlier one. */
 static char *
 name_for_damaged (MusterStorage *storage, const char *directory, GError **error)
 {

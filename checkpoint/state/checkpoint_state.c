@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* TensorFlow's state file `checkpoint`: the latest checkpoint and the list, read and written as
+ * TensorFlow does, with its rules for relative paths. Below that: finding and removing the files of
+ * a checkpoint. */
 #include "checkpoint/state/checkpoint_state.h"
 
 #include "base/error.h"
@@ -86,8 +89,8 @@ or_local (MusterStorage *storage)
   return storage != NULL ? storage : muster_default_storage ();
 }
 
-/* A path that no directory is put in front of, of another store ("gs://…", "file://…") or of
- * Windows ("C:\…", "\\…"). */
+/* Returns TRUE for a path that isn't relative to a directory: of another store ("gs://…",
+ * "file://…") or of Windows ("C:\…", "\\…"). */
 static gboolean
 is_of_elsewhere (const char *path)
 {
@@ -146,7 +149,7 @@ muster_checkpoint_state_read_named (MusterStorage *storage, const char *director
   if (text == NULL && muster_storage_failure_is_absent (why))
     return NULL;
   if (text == NULL && !muster_storage_failure_is_damage (why)) {
-    /* The store doesn't answer, or refuses: that says nothing about the file. */
+    /* The store doesn't answer, or refuses, which says nothing about the file. */
     g_propagate_error (error, g_steal_pointer (&why));
     return NULL;
   }
@@ -177,7 +180,7 @@ muster_checkpoint_state_read_named (MusterStorage *storage, const char *director
   return g_steal_pointer (&self);
 }
 
-/* The part of path after directory and a '/', or NULL. */
+/* Returns the part of path after directory and a '/', or NULL. */
 static const char *
 inside (const char *directory, const char *path)
 {
@@ -192,7 +195,7 @@ inside (const char *directory, const char *path)
   return *path != '\0' ? path : NULL;
 }
 
-/* The way from one tidy absolute path to another. */
+/* Returns the way from one tidy absolute path to another. */
 static char *
 way_between (const char *from, const char *to)
 {
@@ -209,8 +212,8 @@ way_between (const char *from, const char *to)
   return g_string_free (way, FALSE);
 }
 
-/* A path as it is written (SAV.3, SAV.10): relative to the directory where it lies in it, or where
- * both are relative; else as given. */
+/* Returns a path as it is written (SAV.3, SAV.10): relative to the directory if it lies in it,
+ * or if both are relative; otherwise as given. */
 static char *
 relative_path (const char *directory, const char *path)
 {
@@ -218,7 +221,7 @@ relative_path (const char *directory, const char *path)
   if (rest != NULL)
     return g_strdup (rest);
   if (strstr (directory, "://") != NULL || strstr (path, "://") != NULL)
-    return g_strdup (path); /* another store's names, which aren't the file system's */
+    return g_strdup (path); /* names of another store, not of the file system */
   const gboolean is_absolute = g_path_is_absolute (path);
   if (!is_absolute && g_path_is_absolute (directory))
     return g_strdup (path);
@@ -345,8 +348,8 @@ muster_checkpoint_of_file (MusterStorage *storage, const char *path)
   return NULL;
 }
 
-/* '?' is one character, '*' any number: after a mismatch only the last '*' is extended, so that no
- * pattern takes long. */
+/* '?' matches one character, '*' any number. After a mismatch only the last '*' is extended, so
+ * that no pattern takes long. */
 static gboolean
 does_match (const char *pattern, const char *text)
 {
@@ -401,7 +404,7 @@ muster_checkpoint_locate (MusterStorage *storage, const char *directory, const c
     return g_strdup (prefix);
   g_autofree char *base = file_name (prefix);
   g_autofree char *here = put_behind (directory, base);
-  /* What a file names isn't a reason to ask another store. */
+  /* A path in a file is no reason to contact another store. */
   return is_of_elsewhere (prefix) || muster_checkpoint_exists (storage, here)
              ? g_steal_pointer (&here)
              : g_strdup (prefix);
@@ -435,7 +438,8 @@ muster_latest_checkpoint_named (MusterStorage *storage, const char *directory, c
       return NULL;
     if (is_there)
       return g_steal_pointer (&latest);
-    /* A running saver may have saved another and removed this one since the state was read. */
+    /* A running saver may have saved another one and removed this one since the state was read.
+     * */
     if (g_strcmp0 (before, latest) == 0) {
       (void)muster_fail (error, MUSTER_ERROR_NOT_FOUND,
                          "Couldn't match files for checkpoint '%s', which the state of '%s' "
@@ -523,8 +527,8 @@ muster_checkpoint_mtimes (MusterStorage *storage, const char *const *prefixes)
   return times;
 }
 
-/* Readers hold a shared lock on the index. NULL without an error if the index no longer exists:
- * then the rest is removed. */
+/* Locks the index, on which readers hold a shared lock. NULL without an error if the index no
+ * longer exists: then the rest is removed. */
 static gboolean
 lock_unused (MusterStorage *storage, const char *index, MusterStorageLock **lock, GError **error)
 {
@@ -540,7 +544,8 @@ lock_unused (MusterStorage *storage, const char *index, MusterStorageLock **lock
   return FALSE;
 }
 
-/* Durably, before any data is removed: after a crash there must be no index without its data. */
+/* Removes the index durably before any data: after a crash there must be no index without its
+ * data. */
 static gboolean
 remove_index (MusterStorage *storage, const char *index, GError **error)
 {
@@ -559,7 +564,7 @@ muster_remove_checkpoint (MusterStorage *storage, const char *prefix, GError **e
   storage = or_local (storage);
   if (!lock_unused (storage, index, &lock, error))
     return FALSE;
-  if (lock == NULL && muster_v1_is_there (storage, prefix)) /* muster wrote none of it */
+  if (lock == NULL && muster_v1_is_there (storage, prefix)) /* muster wrote none of these files */
     return TRUE;
   const gboolean is_removed = (lock == NULL || remove_index (storage, index, error)) &&
                               muster_storage_remove (storage, meta, error) &&

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The rules of retention, without I/O. muster_keep_decide () marks each checkpoint with the
+ * reasons for which it stays; what has no reason is removed. The last part puts reasons into words.
+ * */
 #include "checkpoint/state/keep_rules_private.h"
 
 #include "base/error.h"
@@ -125,8 +128,8 @@ keep_best (const MusterKeepRules *rules, MusterKeepOne *all, gsize n)
   }
 }
 
-/* TRUE for the first one of its branch at or after a multiple; reached has the multiples of each
- * branch before it. What is kept for another reason stands for its multiple, too. */
+/* Returns TRUE for the first one of its branch at or after a multiple; reached has the multiples
+ * of each branch before it. One that is kept for another reason counts for its multiple, too. */
 static gboolean
 reaches_multiple (const MusterKeepRules *rules, const MusterKeepOne *one, GHashTable *reached[2])
 {
@@ -148,8 +151,8 @@ keep_steps (const MusterKeepRules *rules, MusterKeepOne *all, gsize n)
       all[i].reasons |= MUSTER_KEEP_FOR_STEP;
 }
 
-/* SAV.54, SAV.83. After a gap the saver's mark moves over the periods in which nothing was saved:
- * they keep nothing. */
+/* After a gap, the saver's mark moves over the periods in which nothing was saved: they keep
+ * nothing (SAV.54, SAV.83). */
 static gboolean
 is_of_its_time (const MusterKeepRules *rules, double time, double *mark)
 {
@@ -167,7 +170,8 @@ is_of_its_time (const MusterKeepRules *rules, double time, double *mark)
   return TRUE;
 }
 
-/* Asked once of each, when it isn't a newest one any more: later the mark is beyond it. */
+/* Asked once for each checkpoint, when it leaves the newest ones: later the mark has passed it.
+ * */
 static void
 keep_for_time (const MusterKeepRules *rules, MusterKeepOne *all, gsize n, double *mark)
 {

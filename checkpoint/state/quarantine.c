@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Lists a directory's checkpoints by their files, and quarantines damaged ones. Quarantining
+ * renames the index first, so that the checkpoint is none from then on, and records the reason
+ * before; nothing is deleted. */
 #include "checkpoint/state/quarantine_private.h"
 
 #include "base/error.h"
@@ -16,10 +19,10 @@
 #define INDEX              ".index"
 #define QUARANTINED_SUFFIX ".bad"
 
-/* For the lock, which is held for moments. */
+/* Timeout for the lock, which is held briefly. */
 #define LOCK_US (30 * MUSTER_SECOND)
 
-/* Where a name's ".bad" or ".bad-2" begins: its end where there is none. */
+/* Returns where a name's ".bad" or ".bad-2" begins, or its end. */
 static gsize
 suffix_at (const char *name)
 {
@@ -42,8 +45,8 @@ muster_checkpoint_is_quarantined (const char *prefix)
   return prefix[suffix_at (prefix)] != '\0';
 }
 
-/* The base name in front of "-STEP"; *step is -1 where there is none. In the prefix of a V1
- * checkpoint of several files ("m-7-?????-of-00002") the number of files isn't the step. */
+/* Returns the base name before "-STEP"; *step is -1 if there is none. In the prefix of a V1
+ * checkpoint of several files ("m-7-?????-of-00002"), the number of files isn't the step. */
 static char *
 split (const char *prefix, gint64 *step)
 {
@@ -77,7 +80,7 @@ typedef struct {
   char *base;   /* (owned) */
   gint64 step;
   gint64 mtime_us;       /* of its index */
-  gint64 group_mtime_us; /* the latest of its base */
+  gint64 group_mtime_us; /* mtime of the latest of its base */
 } Listed;
 
 static void
@@ -89,7 +92,7 @@ listed_free (gpointer data)
   g_free (self);
 }
 
-/* By steps and not by the files' times: those of a copied directory are in no order. */
+/* Sorts by steps, not by the files' times: those of a copied directory are in no order. */
 static int
 compare_listed (gconstpointer a, gconstpointer b)
 {
@@ -120,8 +123,8 @@ find_groups (GPtrArray *list)
   }
 }
 
-/* The checkpoint of that name (transfer full); NULL without an error if it was removed in the
- * meantime. */
+/* Returns the checkpoint of that name (transfer full); NULL without an error if it was removed
+ * in the meantime. */
 static Listed *
 look_up (MusterStorage *storage, const char *directory, const char *name, GError **error)
 {
@@ -141,7 +144,7 @@ look_up (MusterStorage *storage, const char *directory, const char *name, GError
   return self;
 }
 
-/* The checkpoints of a list of files (element-type Listed), in the order of these. */
+/* Returns the checkpoints in a list of files (element-type Listed), in that order. */
 static GPtrArray *
 look_up_all (MusterStorage *storage, const char *directory, char *const *files,
              gboolean is_quarantined, GError **error)
@@ -197,8 +200,8 @@ muster_checkpoint_list_quarantined (MusterStorage *storage, const char *director
   return list (storage, directory, TRUE, error);
 }
 
-/* A file of NAME, by what stands behind it; NULL where it isn't. NAME.bad.index isn't one of
- * NAME. */
+/* Returns what follows NAME in the name of one of its files, or NULL. NAME.bad.index isn't one
+ * of NAME's. */
 static const char *
 part_of (const char *file, const char *name)
 {
@@ -227,7 +230,7 @@ free_name (char **files, const char *name)
   }
 }
 
-/* The index first: from then on it isn't a checkpoint. */
+/* Renames the index first: from then on it isn't a checkpoint. */
 static gboolean
 rename_files (MusterStorage *storage, const char *directory, char **files, const char *name,
               const char *quarantined, GError **error)
@@ -269,7 +272,7 @@ note (MusterStorage *storage, const char *directory, const char *name, const cha
   return muster_checkpoint_record_write (storage, directory, record, error);
 }
 
-/* Sets *is_gone if the path has that name and the store says that it isn't there. */
+/* Sets *is_gone if the path has that name and the store says that it doesn't exist. */
 static gboolean
 look_for (MusterStorage *storage, const char *path, const char *name, gboolean *is_gone,
           GError **error)
@@ -320,7 +323,8 @@ forget_once (MusterStorage *storage, const char *directory, const char *state_fi
          muster_checkpoint_state_write_named (storage, directory, state_file, state, error);
 }
 
-/* The files have been renamed: only this is tried again where another writer was faster. */
+/* The files have been renamed already, so only the state is changed again if another writer was
+ * faster. */
 static gboolean
 forget_in_state (MusterStorage *storage, const char *directory, const char *state_file,
                  const char *name, GError **error)
@@ -349,7 +353,7 @@ move_to_quarantine (MusterStorage *storage, const char *directory, const char *n
     return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "'%s/%s' not found", directory, index);
   }
   g_autofree char *new_name = free_name (files, name);
-  /* The reason first: recording it twice is better than losing it. */
+  /* The reason comes first: recording it twice is better than losing it. */
   if (!note (storage, directory, name, new_name, reason, &state_file, error) ||
       !rename_files (storage, directory, files, name, new_name, error) ||
       !forget_in_state (storage, directory, state_file, name, error) ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the side file says of a checkpoint's files. */
+/* What the side file records of a checkpoint's files. */
 #include "base/crc32c_private.h"
 #include "base/error.h"
 #include "checkpoint/format/bundle_index_private.h"
@@ -9,7 +9,7 @@
 
 #define PART ((gsize)1 << 20)
 
-/* Of the file's first size bytes, a part at a time: a meta graph may be large. */
+/* Sums the first size bytes of a file, in pieces, since a meta graph may be large. */
 static gboolean
 sum_file (MusterStorage *storage, const char *path, guint64 size, guint32 *crc, GError **error)
 {
@@ -51,8 +51,8 @@ add_file (MusterSideCheckpoint *self, MusterStorage *storage, const char *prefix
   return TRUE;
 }
 
-/* Index and meta graph have no checksum of the whole of their own; data files have their tensors'.
- */
+/* Index and meta graph have no checksum of their own for the whole file; data files have their
+ * tensors'. */
 gboolean
 muster_side_checkpoint_describe (MusterSideCheckpoint *self, MusterStorage *storage,
                                  const char *prefix, gboolean has_meta_graph, GError **error)

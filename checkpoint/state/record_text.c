@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The text of the side file. Its first line holds the checksum of the rest, so that a flipped
+ * bit can't pass for another epoch. Names are escaped as in a URI, because a file's name is any
+ * bytes and a GKeyFile's value is UTF-8. */
 #include "base/crc32c_private.h"
 #include "base/error.h"
 #include "base/require_private.h"
@@ -7,12 +10,10 @@
 
 #include <string.h>
 
-/* The side file's text. Its first line holds the checksum of the rest, so that a flipped bit can't
- * pass for another epoch. Names are escaped as in a URI: a file's name is any bytes, a GKeyFile's
- * value is UTF-8. */
+/* The version of the format. */
 
 #define VERSION 1
-/* A thousand years: sums don't overflow. */
+/* A thousand years, so that sums don't overflow. */
 #define MOST_SPENT_US (G_GINT64_CONSTANT (31557600000) * MUSTER_SECOND)
 #define DIRECTORY     "directory"
 #define CHECKPOINT    "checkpoint "
@@ -61,7 +62,7 @@ set_metrics (GKeyFile *file, const char *group, const GArray *metrics)
     g_key_file_set_value (file, group, "metrics", value->str);
 }
 
-/* An older muster, which doesn't know pins, keeps what is preserved. */
+/* An older muster, which doesn't know pins, then keeps what is preserved. */
 static void
 set_standing (GKeyFile *file, const char *group, const MusterSideCheckpoint *one)
 {
@@ -195,7 +196,7 @@ parse_metric (const char *text, MusterSideCheckpoint *one)
   return TRUE;
 }
 
-/* A list, each of whose items parse () adds to the checkpoint. */
+/* Reads a list; parse () adds each item to the checkpoint. */
 static gboolean
 get_list (GKeyFile *file, const char *group, const char *key,
           gboolean (*parse) (const char *text, MusterSideCheckpoint *one),
@@ -346,7 +347,7 @@ parse_directory (MusterCheckpointRecord *self, GKeyFile *file, GError **error)
          parse_goodput (self, file, error);
 }
 
-/* The text after the first line, if that is valid. */
+/* Returns the text after the first line, if that is valid. */
 static const char *
 check_first_line (const char *text, gsize size)
 {

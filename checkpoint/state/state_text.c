@@ -82,13 +82,13 @@ print_path (GString *out, const char *field, const char *path)
   g_string_append (out, "\"\n");
 }
 
-/* As Python writes a double: the fewest digits that give it back; never without a point or an
+/* Prints a double as Python does: the fewest digits that restore it, always with a point or an
  * exponent. */
 static void
 print_number (GString *out, const char *field, double number)
 {
   char format[16], text[64];
-  int precision = 0; /* digits behind the first */
+  int precision = 0; /* digits after the first */
   if (!isfinite (number)) {
     const char *word = isnan (number) ? "nan" : (number > 0 ? "inf" : "-inf");
     g_string_append_printf (out, "%s: %s\n", field, word);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Without the name, only age decides. */
+/* Without the host's name, only the age decides. */
 static void
 name_host_quietly (MusterStorage *storage, const char *path)
 {
@@ -30,7 +30,8 @@ muster_alive_mark (MusterStorage *storage, const char *temporary, GError **error
   return lock;
 }
 
-/* The file is removed first: one that can be locked belongs to a dead process. */
+/* The file is removed before it is unlocked: a file that can be locked belongs to a dead
+ * process. */
 void
 muster_alive_unmark (MusterStorage *storage, const char *temporary, MusterStorageLock *lock)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Opens files only below given directories, with the kernel's openat2 (RESOLVE_BENEATH), so that
+ * no symbolic link and no ".." leads out. A path that reaches a directory by another name is
+ * resolved first and then checked in the same way. */
 #include "checkpoint/store/data_dirs_private.h"
 
 #include "base/error.h"
@@ -39,7 +42,7 @@ open_below_fd (int root, const char *rest, int flags, mode_t mode)
   return fd;
 }
 
-/* The directory is opened each time: it may have been removed and made again. */
+/* The directory is opened each time, because it may have been removed and created again. */
 static int
 open_below (const char *root, const char *rest, int flags, mode_t mode)
 {
@@ -53,7 +56,7 @@ open_below (const char *root, const char *rest, int flags, mode_t mode)
   return fd;
 }
 
-/* What follows root in path, "." for root itself; NULL if path isn't below it. */
+/* Returns what follows root in path, "." for root itself; NULL if path isn't below it. */
 static const char *
 rest_below (const char *root, const char *path)
 {
@@ -69,8 +72,8 @@ rest_below (const char *root, const char *path)
 
 /* --- paths by other names --- */
 
-/* The real path of the deepest directory of a path that exists, and the rest as it is. NULL where
- * that can't be found out. */
+/* Returns the real path of the deepest existing directory of a path, and the rest as it is. NULL
+ * if that can't be determined. */
 static char *
 real_path (const char *path)
 {
@@ -95,7 +98,8 @@ real_path (const char *path)
   }
 }
 
-/* EXDEV unless it is below a directory; of several, the first that allows it. */
+/* Fails with EXDEV unless the path is below a directory; of several, the first that allows it
+ * counts. */
 static int
 open_as_given (const MusterDataDirs *self, const char *path, int flags, mode_t mode)
 {
@@ -111,7 +115,8 @@ open_as_given (const MusterDataDirs *self, const char *path, int flags, mode_t m
   return -1;
 }
 
-/* The same for a path that reaches a directory by another name, as over a symbolic link. */
+/* Does the same for a path that reaches a directory by another name, as through a symbolic link.
+ * */
 static int
 open_as_real (const MusterDataDirs *self, const char *path, int flags, mode_t mode)
 {

@@ -9,15 +9,16 @@
 
 #define FIRST_WAIT (5 * MUSTER_MILLISECOND)
 #define LAST_WAIT  (200 * MUSTER_MILLISECOND)
-/* More than this is no accident. */
+/* Maximum number of lost races in a row. */
 #define MOST_TRIES 100
 
 struct _MusterDirectoryLock {
   MusterStorage *storage;  /* (owned) bound like the lock */
-  MusterStorageLock *lock; /* NULL in a store without */
+  MusterStorageLock *lock; /* NULL in a store without locks */
 };
 
-/* For the error of waiting processes. It isn't the lock: writing it may fail on a full disk. */
+/* Writes the holder's name for the error of waiting processes. It isn't the lock itself: writing
+ * it may fail on a full disk. */
 static void
 write_holder (MusterStorage *storage, const char *path)
 {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A store that passes every operation to another one. Derived classes override some of them. */
 #include "checkpoint/store/forwarding_storage.h"
 
 typedef struct {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Local files as a MusterStorage: any file that the process may open, or only those within some
+ * directories (data_dirs.c). Files are synced in their directory, too. Locks are flock () for
+ * publishing, and fcntl () locks for a process. */
 #include "base/error.h"
 #include "base/require_private.h"
 #include "checkpoint/store/data_dirs_private.h"
@@ -32,7 +35,7 @@ struct _MusterStorageLock {
   MusterProcessLock *process; /* (owned) (nullable) */
 };
 
-/* One write () or read () moves less than 2 GiB; less than that keeps signals answered. */
+/* One write () or read () moves less than 2 GiB; a smaller limit keeps signals answered. */
 #define CHUNK_MAX (1 << 30)
 
 G_DECLARE_FINAL_TYPE (MusterLocalStorage, muster_local_storage, MUSTER, LOCAL_STORAGE, GObject)
@@ -85,7 +88,8 @@ fail_path (GError **error, const char *path, const char *what)
   return FALSE;
 }
 
-/* The same for a path that wasn't opened: EXDEV means that it may not be. */
+/* Does the same for a path that wasn't opened: EXDEV means that it is outside the directories.
+ * */
 static gboolean
 fail_open (MusterStorage *self, GError **error, const char *path, const char *what)
 {
@@ -109,7 +113,7 @@ open_retrying (MusterStorage *self, const char *path, int flags, mode_t mode)
   return fd;
 }
 
-/* A name, and the directory that it is relative to: for calls that take no descriptor. */
+/* A name, and the descriptor of its directory, for calls that take no path below a root. */
 typedef struct {
   int fd;
   char *name; /* (owned) */
@@ -124,7 +128,7 @@ place_clear (Place *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Place, place_clear)
 
-/* The name isn't followed if it is a symbolic link. FALSE with errno. */
+/* Doesn't follow the last name if it is a symbolic link. FALSE with errno. */
 static gboolean
 find_place (MusterStorage *self, const char *path, Place *place)
 {
@@ -149,14 +153,14 @@ fsync_retrying (int fd)
 static MusterStorageFile *
 local_create (MusterStorage *self, const char *path, GError **error)
 {
-  /* Not blocking: opening a pipe would wait for its reader. */
+  /* Non-blocking, because opening a pipe would wait for its reader. */
   const int fd = open_retrying (self, path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, 0666);
   struct stat is;
   if (fd < 0) {
     fail_open (self, error, path, "create the file");
     return NULL;
   }
-  if (fstat (fd, &is) == 0 && S_ISFIFO (is.st_mode)) { /* it has one, and may be full */
+  if (fstat (fd, &is) == 0 && S_ISFIFO (is.st_mode)) { /* a pipe with a reader may be full */
     g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "'%s' is not a regular file", path);
     close (fd);
     return NULL;
@@ -166,7 +170,7 @@ local_create (MusterStorage *self, const char *path, GError **error)
   return file;
 }
 
-/* Reserves without changing the length: after a crash a file must not end in zeros that look
+/* Reserves without changing the length: after a crash, a file must not end in zeros that look
  * written. */
 static gboolean
 local_reserve (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, guint64 size,
@@ -176,7 +180,7 @@ local_reserve (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, guint
   do
     result = fallocate (file->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
   while (result < 0 && errno == EINTR);
-  /* Some file systems don't support it; then writing reports errors. */
+  /* Some file systems don't support it. Then writing reports errors. */
   return result == 0 || errno == EOPNOTSUPP || errno == ENOSYS ||
          fail_path (error, file->path, "reserve space for it");
 }
@@ -207,7 +211,7 @@ local_sync (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, GError *
 static gboolean
 local_close (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, GError **error)
 {
-  /* On Linux the descriptor is gone even where close () was interrupted. */
+  /* On Linux the descriptor is closed even if close () was interrupted. */
   const gboolean is_closed =
       close (file->fd) == 0 || errno == EINTR || fail_path (error, file->path, "close");
   g_free (file->path);
@@ -218,7 +222,7 @@ local_close (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, GError 
 static MusterStorageInput *
 local_open (MusterStorage *self, const char *path, guint64 *size, GError **error)
 {
-  /* Not blocking: opening a pipe would wait for its writer. */
+  /* Non-blocking, because opening a pipe would wait for its writer. */
   const int fd = open_retrying (self, path, O_RDONLY | O_NONBLOCK, 0);
   struct stat st;
   if (fd < 0) {
@@ -365,7 +369,7 @@ local_sync_directory (MusterStorage *self, const char *directory, GError **error
   return is_synced;
 }
 
-/* -1 with errno, 0: it exists, 1: it has to be made in its parent. */
+/* Returns -1 with errno, 0 if it exists, 1 if it must be created in its parent. */
 static int
 is_missing (MusterStorage *self, const char *directory)
 {
@@ -388,7 +392,7 @@ make_one (MusterStorage *self, const char *directory, GError **error)
   return local_sync_directory (self, parent, error);
 }
 
-/* Created directories are durable: each name is synced in its parent. */
+/* Created directories are durable, because each name is synced in its parent. */
 static gboolean
 local_make_directory (MusterStorage *self, const char *directory, GError **error)
 {
@@ -401,7 +405,7 @@ local_make_directory (MusterStorage *self, const char *directory, GError **error
     at = g_path_get_dirname (at);
   }
   if (missing->len > 0 && errno == EXDEV)
-    errno = ENOENT; /* a data directory is missing; what is above it is outside */
+    errno = ENOENT; /* a data directory is missing; its parent is outside */
   const gboolean is_found = state == 0 || fail_open (self, error, directory, "make it");
   g_free (at);
   for (guint i = missing->len; is_found && i > 0; i--)
@@ -439,7 +443,8 @@ fail_lock (GError **error, const char *path)
   return NULL;
 }
 
-/* Not opened again if the process has locked it: closing that descriptor would drop the lock. */
+/* Returns the process's own lock if it has one, without opening the file again: closing that
+ * descriptor would drop the lock. */
 static MusterStorageLock *
 lock_for_process (MusterStorage *self, const char *path, gboolean is_shared, GError **error)
 {
@@ -467,8 +472,8 @@ lock_for_process (MusterStorage *self, const char *path, gboolean is_shared, GEr
   return lock;
 }
 
-/* flock: it belongs to the open file, so that two locks of one process exclude each other as well,
- * and it ends with the last process that holds it. */
+/* Uses flock (): it belongs to the open file, so that two locks of one process exclude each
+ * other as well, and it ends with the last process that holds it. */
 static MusterStorageLock *
 local_lock (MusterStorage *self, const char *path, MusterLockMode mode, GError **error)
 {
@@ -485,7 +490,7 @@ local_lock (MusterStorage *self, const char *path, MusterLockMode mode, GError *
   do
     result = flock (fd, (mode == MUSTER_LOCK_SHARED ? LOCK_SH : LOCK_EX) | LOCK_NB);
   while (result < 0 && errno == EINTR);
-  /* Without locks in the file system, the store has none. */
+  /* A file system without locks makes a store without locks. */
   if (result == 0 || errno == EOPNOTSUPP || errno == ENOLCK || errno == ENOSYS) {
     MusterStorageLock *lock = g_new (MusterStorageLock, 1);
     *lock = (MusterStorageLock){fd, NULL};

@@ -9,9 +9,9 @@
 struct _MusterProcessLock {
   dev_t device;
   ino_t inode;
-  pid_t process; /* a child's copy of another process's lock isn't one */
+  pid_t process; /* after a fork the child's copy doesn't count */
   int fd;
-  guint n; /* holders */
+  guint n; /* number of holders */
   gboolean is_shared;
 };
 
@@ -29,7 +29,7 @@ find (const struct stat *file)
   return NULL;
 }
 
-/* Also makes an own shared lock an exclusive one. */
+/* Also turns an own shared lock into an exclusive one. */
 static gboolean
 set (int fd, gboolean is_shared)
 {
@@ -71,8 +71,8 @@ muster_process_lock_again (int path_fd, gboolean is_shared, gboolean *known)
   return self;
 }
 
-/* Another thread may have locked the file since it was looked for: then this descriptor is kept,
- * since closing it would drop the lock. */
+/* Another thread may have locked the file in the meantime. Then this descriptor is kept, because
+ * closing it would drop the lock. */
 MusterProcessLock *
 muster_process_lock_new (int fd, gboolean is_shared)
 {

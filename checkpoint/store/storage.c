@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The public functions of a store. Each checks its arguments and its path, calls the
+ * implementation, and verifies what that promised. Helpers that any store can use are below:
+ * reading a file, publishing by a rename, copying. */
 #include "checkpoint/store/storage.h"
 
 #include "base/error.h"
@@ -9,18 +12,19 @@
 
 #include <string.h>
 
-/* How long removing a file after a failure may take. */
+/* Timeout for removing a file after a failure. */
 #define QUIETLY_US (10 * MUSTER_SECOND)
 
-/* The deadline of an operation that takes none. */
+/* Timeout of an operation that takes none. */
 #define DEFAULT_US (60 * MUSTER_SECOND)
 
-/* What a copy holds at a time. */
+/* Size of a copy's buffer. */
 #define COPY_SIZE ((gsize)1 << 20)
 
 G_DEFINE_INTERFACE (MusterStorage, muster_storage, G_TYPE_OBJECT)
 
-/* How long a scheme is, with its "://", as TensorFlow's file systems read one; 0: there is none. */
+/* Returns the length of a scheme with its "://", as TensorFlow's file systems parse it; 0: there
+ * is none. */
 static gsize
 scheme_length (const char *path)
 {
@@ -78,7 +82,7 @@ got (gpointer result, GError **error)
   return done (result != NULL, error) ? result : NULL;
 }
 
-/* Stores get local paths without their scheme. */
+/* Removes the scheme of a local path before a store gets it. */
 static gboolean
 check (MusterStorage *self, const char **path, GError **error)
 {
@@ -193,7 +197,7 @@ read_all (MusterStorage *self, MusterStorageInput *input, const char *path, guin
     return NULL;
   }
   const gssize n = muster_storage_read_at (self, input, 0, data, size, error);
-  /* If it became shorter, the rest is returned. */
+  /* If the file became shorter, the rest is returned. */
   return n < 0 ? NULL : g_bytes_new_take (g_steal_pointer (&data), (gsize)n);
 }
 
@@ -281,7 +285,7 @@ muster_storage_free_space (MusterStorage *self, const char *directory, guint64 *
           done (iface->free_space (self, directory, bytes, error), error));
 }
 
-/* The lock of a store without locks. */
+/* The lock in a store without locks. */
 static char no_lock;
 
 MusterStorageLock *
@@ -328,7 +332,7 @@ muster_storage_publish (MusterStorage *self, const char *path, const void *data,
   return muster_storage_sync_directory (self, directory, error);
 }
 
-/* An object store's files are durable once they are closed. */
+/* In an object store, files are durable once they are closed. */
 static gboolean
 finish_file (MusterStorage *self, MusterStorageFile *file, const char *path, gboolean is_written,
              GError **error)
@@ -485,7 +489,7 @@ void
 muster_storage_remove_quietly (MusterStorage *self, const char *path)
 {
   g_autoptr (MusterStorage) own = muster_storage_for_cleanup (self);
-  (void)muster_storage_remove (own, path, NULL); /* an earlier error is what the caller reports */
+  (void)muster_storage_remove (own, path, NULL); /* the caller reports the earlier error */
 }
 
 gboolean

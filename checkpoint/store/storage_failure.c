@@ -17,8 +17,9 @@ muster_storage_failure_is_absent (const GError *failure)
          g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
 }
 
-/* It isn't there, it isn't a file, or the device can't read it. Others may pass, such as those of a
- * file server that is away (ESTALE, ENOTCONN): they say nothing about the file. */
+/* Returns TRUE if the file is missing, isn't a file, or can't be read from the device. Other
+ * failures may be temporary, such as those of a file server that is away (ESTALE, ENOTCONN), and
+ * say nothing about the file. */
 static gboolean
 is_of_file (const GError *failure)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The default store: it sends each path to the store of its scheme, local files or one that was
+ * offered (`s3://`). A server's is confined to data directories and prefixes; is_within () decides,
+ * before a store is asked. */
 #include "checkpoint/stores/default_storage.h"
 
 #include "base/error.h"
@@ -13,11 +16,11 @@
 typedef struct {
   char *scheme; /* (owned) */
   MusterStorageFactory factory;
-  MusterStorage *storage; /* (owned) (nullable) once it was needed */
+  MusterStorage *storage; /* (owned) (nullable) created when it is first needed */
 } Offer;
 
 static GMutex offers_lock;
-static GArray *offers; /* guarded by offers_lock: (element-type Offer), as long as the process */
+static GArray *offers; /* guarded by offers_lock: (element-type Offer), never freed */
 
 static MusterStorage *
 make_s3 (GError **error)
@@ -70,7 +73,7 @@ is_offered (const char *path)
   return is_known;
 }
 
-/* The store of a path that has a scheme; it is the process's. */
+/* Returns the store of a path with a scheme. It belongs to the process. */
 static MusterStorage *
 storage_of_scheme (const char *path, GError **error)
 {
@@ -146,7 +149,7 @@ muster_storage_is_local (MusterStorage *self, const char *path)
          muster_storage_is_file_path (path);
 }
 
-/* A name with "." or ".." could lead out where somebody resolves it. */
+/* Refuses "." and "..", which could lead out of a prefix in a store that resolves them. */
 static gboolean
 is_plain (const char *path)
 {
@@ -272,7 +275,7 @@ default_close_input (MusterStorage *self G_GNUC_UNUSED, MusterStorageInput *inpu
   g_free (input);
 }
 
-/* The store of both; NULL with an error where they are in two. */
+/* Returns the store of both paths; NULL with an error if they are in two stores. */
 static MusterStorage *
 find_both (MusterStorage *self, const char *from, const char *to, GError **error)
 {
@@ -367,15 +370,15 @@ default_unlock (MusterStorage *self G_GNUC_UNUSED, MusterStorageLock *lock)
   g_free (lock);
 }
 
-/* Whether it is within the directories, and whether the store has a bucket of that name, is said by
- * the operation itself. */
+/* Only the scheme counts here: the operation itself checks the directories and whether the
+ * bucket exists. */
 static gboolean
 default_takes (MusterStorage *self G_GNUC_UNUSED, const char *path)
 {
   return muster_storage_is_file_path (path) || is_offered (path);
 }
 
-/* What can't be asked renames: then the operation says why. */
+/* If the store can't be determined, TRUE: the operation then reports why. */
 static gboolean
 default_can_rename (MusterStorage *self, const char *path)
 {
