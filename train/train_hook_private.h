@@ -7,7 +7,7 @@ G_BEGIN_DECLS
 
 /* The hooks by which muster_train () follows its monitored session. The first, placed before all
  * hooks that save, announces, reports progress and records runs; the second, after all others,
- * reports the end and ends the job. Part of train/train_round.c. */
+ * reports the end and ends the job. Part of train/round.c. */
 
 /* training and trained must outlive it. saver is (nullable). */
 MusterHook *muster_training_hook_new (const MusterTraining *training, MusterSaver *saver,

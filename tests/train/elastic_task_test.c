@@ -114,6 +114,19 @@ receive (MusterElastic *task, gboolean is_gathering)
   muster_membership_set_roster (task->membership, own, &roster);
 }
 
+/* Joins, and begins a round. */
+static gboolean
+start (MusterElastic *task, gint64 timeout_us, GError **error)
+{
+  const gint64 deadline_us = muster_elastic_in_us (timeout_us);
+  MusterElasticRole role;
+  if (!muster_elastic_join (task, deadline_us, NULL, error) ||
+      !muster_elastic_find_role (task, deadline_us, NULL, &role, error))
+    return FALSE;
+  muster_elastic_begin_round (task, role, NULL);
+  return TRUE;
+}
+
 static gboolean
 has_task (MusterElastic *task, guint slot)
 {
@@ -125,8 +138,7 @@ MUSTER_TEST (ElasticTask, takes_no_slot_for_free_while_the_server_gathers_its_me
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (MusterElastic) task = make_task (f.master, 0);
-  MusterElasticRole role;
-  MUSTER_ASSERT_TRUE (muster_elastic_next (task, PATIENCE_US, NULL, &role, NULL));
+  MUSTER_ASSERT_TRUE (start (task, PATIENCE_US, NULL));
 
   receive (task, TRUE);
   MUSTER_EXPECT_TRUE (has_task (task, 1));
@@ -142,9 +154,8 @@ MUSTER_TEST (ElasticTask, joins_again_at_a_server_that_did_not_answer_in_time)
   g_autoptr (GObject) late = g_object_new (muster_late_master_get_type (), NULL);
   ((MusterLateMaster *)late)->inner = g_object_ref (f.master);
   g_autoptr (MusterElastic) task = make_task (MUSTER_MASTER (late), 0);
-  MusterElasticRole role;
 
-  MUSTER_EXPECT_TRUE (muster_elastic_next (task, PATIENCE_US, NULL, &role, &error));
+  MUSTER_EXPECT_TRUE (start (task, PATIENCE_US, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (((MusterLateMaster *)late)->n_joins, 2u);
 }
@@ -154,8 +165,7 @@ MUSTER_TEST (ElasticTask, names_what_kept_it_from_joining_until_its_time_was_ove
   g_autoptr (GError) error = NULL;
   g_autoptr (GObject) late = g_object_new (muster_late_master_get_type (), NULL);
   g_autoptr (MusterElastic) task = make_task (MUSTER_MASTER (late), 0);
-  MusterElasticRole role;
-  MUSTER_EXPECT_FALSE (muster_elastic_next (task, MUSTER_MILLISECOND, NULL, &role, &error));
+  MUSTER_EXPECT_FALSE (start (task, MUSTER_MILLISECOND, &error));
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
                       "isn't answered in time");
 }
@@ -170,14 +180,13 @@ MUSTER_TEST (ElasticTask, forgets_in_another_round_that_it_gave_up)
   g_autoptr (MusterMembership) other =
       muster_master_join (f.master, &(MusterJoin){.model = "seen", .slot = 3, .n_slots = N_SLOTS},
                           muster_elastic_in_us (PATIENCE_US), NULL, NULL);
-  MusterElasticRole role;
-  MUSTER_ASSERT_TRUE (muster_elastic_next (task, PATIENCE_US, NULL, &role, &error));
+  MUSTER_ASSERT_TRUE (start (task, PATIENCE_US, &error));
 
   muster_elastic_pause (task, 0, coordinator);
   MUSTER_EXPECT_FALSE (muster_elastic_check_pause (task, &error));
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "of at least 2 tasks");
 
   muster_elastic_pause (task, 0, coordinator);
-  MUSTER_ASSERT_TRUE (muster_elastic_next (task, PATIENCE_US, NULL, &role, NULL));
+  MUSTER_ASSERT_TRUE (start (task, PATIENCE_US, NULL));
   MUSTER_EXPECT_TRUE (muster_elastic_check_pause (task, NULL));
 }

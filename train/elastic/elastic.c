@@ -140,7 +140,6 @@ muster_elastic_may_step (MusterElastic *self, gboolean has_trained)
 {
   if (has_trained)
     muster_membership_report (self->membership, ++self->n_batches);
-  muster_elastic_try_again (self);
   muster_elastic_end_round_if_due (self);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   return !self->is_changing;

@@ -43,16 +43,6 @@ elastic_before_run (MusterHook *hook, MusterRunContext *context G_GNUC_UNUSED, G
   return muster_elastic_check (MUSTER_ELASTIC_HOOK (hook)->elastic, error);
 }
 
-/* A run without a target only looks whether the job has ended. */
-static gboolean
-elastic_after_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
-{
-  const gboolean has_trained = muster_run_context_step (context)->n_targets > 0;
-  if (!muster_elastic_may_step (MUSTER_ELASTIC_HOOK (hook)->elastic, has_trained))
-    muster_run_context_request_stop (context);
-  return TRUE;
-}
-
 static void
 muster_elastic_hook_class_init (MusterElasticHookClass *klass)
 {
@@ -60,7 +50,6 @@ muster_elastic_hook_class_init (MusterElasticHookClass *klass)
   MUSTER_HOOK_CLASS (klass)->after_create_session = elastic_after_create;
   MUSTER_HOOK_CLASS (klass)->session_lost = elastic_session_lost;
   MUSTER_HOOK_CLASS (klass)->before_run = elastic_before_run;
-  MUSTER_HOOK_CLASS (klass)->after_run = elastic_after_run;
 }
 
 static void

@@ -137,7 +137,7 @@ is_no_answer (const GError *failure)
 
 /* FALSE if it may join later, or with an error. */
 static gboolean
-join (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
+try_to_join (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   const MusterJoin task = muster_elastic_any_slot (self);
   g_autoptr (GError) failure = NULL;
@@ -170,10 +170,10 @@ join (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable, GError
 }
 
 gboolean
-muster_elastic_ensure_member (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable,
-                              GError **error)
+muster_elastic_join (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable,
+                     GError **error)
 {
-  while (self->membership == NULL && !join (self, deadline_us, cancellable, error)) {
+  while (self->membership == NULL && !try_to_join (self, deadline_us, cancellable, error)) {
     if (*error != NULL)
       return FALSE;
     wait_until (muster_elastic_in_us (ASK_AGAIN_US), deadline_us, cancellable);

@@ -9,12 +9,12 @@
 G_BEGIN_DECLS
 
 /* A task's part in a job whose tasks are equal: its membership at the master, and the role that it
- * has. A task trains in rounds (train/train_elastic.c): in each it is the chief or a worker, and a
- * round ends when the role changes. When the model has no chief, the member in the lowest slot
- * claims it at once; each further one waits a little longer, since those before it may be silent.
- * The first claim of the model wins; the others are refused.
+ * has. A task trains in rounds (train/task.c): in each it is the chief or a worker, and a round
+ * ends when the role changes. When the model has no chief, the member in the lowest slot claims it
+ * at once; each further one waits a little longer, since those before it may be silent. The first
+ * claim of the model wins; the others are refused.
  *
- * next, goes_on and the slots' functions are for the thread that trains. */
+ * All but set_session is for the thread that trains. */
 typedef struct _MusterElastic MusterElastic;
 
 /* Strings and objects are borrowed for its life. */
@@ -28,16 +28,13 @@ typedef struct {
   gint64 timeout_us; /* how long a task that has started waits for others */
   MusterSessionProgress waiting; /* (nullable) */
   gpointer waiting_data;
-  /* (nullable) FALSE with an error if this task can't be the chief now: until then it trains
-   * without a chief */
-  gboolean (*may_lead) (gpointer user_data, GError **error);
-  gpointer user_data;
 } MusterElasticOptions;
 
 typedef enum {
   MUSTER_ELASTIC_CHIEF,
   MUSTER_ELASTIC_WORKER,
   MUSTER_ELASTIC_OVER, /* the job ended after this task had taken part */
+  MUSTER_ELASTIC_LOST, /* the task isn't a member any more, and joins again */
 } MusterElasticRole;
 
 MusterElastic *muster_elastic_new (const MusterElasticOptions *options);
@@ -45,13 +42,28 @@ MusterElastic *muster_elastic_new (const MusterElasticOptions *options);
 void muster_elastic_free (MusterElastic *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterElastic, muster_elastic_free)
 
-/* Joins if it isn't a member, waits for enough tasks and for a role, and begins a round.
- * DEADLINE_EXCEEDED after timeout_us; the message has what it waited for. */
-gboolean muster_elastic_next (MusterElastic *self, gint64 timeout_us, GCancellable *cancellable,
-                              MusterElasticRole *role, GError **error);
+/* Joins if it isn't a member. Retries while no slot is free, the job has max_tasks tasks, or the
+ * master is unavailable. DEADLINE_EXCEEDED says what it waited for. */
+gboolean muster_elastic_join (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable,
+                              GError **error);
 
-/* After a failure of next: why, as of a session that isn't ready; NULL if the master didn't answer.
- * (transfer full) (nullable) (element-type MusterReason) */
+/* Then: waits for enough tasks, if it hasn't had a round, and for a role. DEADLINE_EXCEEDED
+ * likewise. */
+gboolean muster_elastic_find_role (MusterElastic *self, gint64 deadline_us,
+                                   GCancellable *cancellable, MusterElasticRole *role,
+                                   GError **error);
+
+/* This task, whose turn it is, could be the chief: then failure is NULL. Otherwise it trains
+ * without a chief until it is asked again. */
+void muster_elastic_note_may_lead (MusterElastic *self, const GError *failure);
+/* TRUE if it is time to ask again, and if so, to claim the model. */
+gboolean muster_elastic_is_leader_due (MusterElastic *self);
+
+void muster_elastic_begin_round (MusterElastic *self, MusterElasticRole role,
+                                 GCancellable *cancellable);
+
+/* After a failure of join or find_role: why, as of a session that isn't ready; NULL if the master
+ * didn't answer. (transfer full) (nullable) (element-type MusterReason) */
 GPtrArray *muster_elastic_reasons (MusterElastic *self);
 
 /* In a round: this task's slot, the other tasks' slots, and the cancellable that ends a wait for
@@ -66,13 +78,14 @@ gboolean muster_elastic_has_worked (MusterElastic *self);
 /* The timeout of this round's wait for the model: timeout_us (0: no limit) or less. */
 gint64 muster_elastic_timeout (MusterElastic *self, gint64 timeout_us);
 
-/* For the hook of a round (elastic_hook.h). */
+/* For the hook of a round (elastic_hook_private.h). */
 
 /* The round has a session (its coordinator), or is creating one (NULL). */
 void muster_elastic_set_session (MusterElastic *self, MusterCoordinator *coordinator);
 /* Before a step: FALSE with CANCELLED if the slot isn't this task's any more. */
 gboolean muster_elastic_check (MusterElastic *self, GError **error);
-/* After a step: FALSE if the round ends here. */
+
+/* After a step, or a run without one: FALSE if the round ends here. */
 gboolean muster_elastic_may_step (MusterElastic *self, gboolean has_trained);
 
 /* Between two steps: "waiting for tasks: 1 of at least 3" if the next one has to wait, since the

@@ -47,7 +47,7 @@ muster_elastic_should_change (const MusterElastic *self)
 
 /* --- the role --- */
 
-typedef enum { DECIDED, TOO_FEW, NO_CHIEF, LOST } Situation;
+typedef enum { DECIDED, TOO_FEW, NO_CHIEF } Situation;
 
 /* NO_CHIEF: this task becomes it at *wake_us, unless another does. TOO_FEW: the task has still to
  * start; one that has started takes the role, and waits between two steps. */
@@ -56,8 +56,9 @@ look (MusterElastic *self, const MusterRoster *roster, MusterElasticRole *role, 
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   *wake_us = MUSTER_WAIT_FOREVER;
+  *role = MUSTER_ELASTIC_LOST;
   if (self->is_lost)
-    return LOST;
+    return DECIDED;
   *role = roster->is_over && self->n_rounds > 0 ? MUSTER_ELASTIC_OVER : MUSTER_ELASTIC_WORKER;
   if (roster->is_over || roster->has_chief)
     return DECIDED;
@@ -68,33 +69,22 @@ look (MusterElastic *self, const MusterRoster *roster, MusterElasticRole *role, 
   return muster_elastic_now_us () >= *wake_us ? DECIDED : NO_CHIEF;
 }
 
-/* Where the checkpoints are locked by a chief that sleeps, the next one could do nothing. */
-static gboolean
-may_lead (MusterElastic *self)
+void
+muster_elastic_note_may_lead (MusterElastic *self, const GError *failure)
 {
-  g_autoptr (GError) failure = NULL;
-  const gboolean may =
-      self->options.may_lead == NULL || self->options.may_lead (self->options.user_data, &failure);
-
-  if (!may)
+  if (failure != NULL)
     muster_elastic_say_waiting (self, failure->message);
-  g_mutex_lock (&self->lock);
-  self->is_leaderless = !may;
-  if (!may)
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  self->is_leaderless = failure != NULL;
+  if (failure != NULL)
     self->not_before_us = muster_elastic_in_us (LEADERLESS_US);
-  g_mutex_unlock (&self->lock);
-  return may;
 }
 
-void
-muster_elastic_try_again (MusterElastic *self)
+gboolean
+muster_elastic_is_leader_due (MusterElastic *self)
 {
-  g_mutex_lock (&self->lock);
-  const gboolean is_due =
-      self->is_leaderless && !self->is_lost && muster_elastic_now_us () >= due_us (self);
-  g_mutex_unlock (&self->lock);
-  if (is_due)
-    (void)may_lead (self);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return self->is_leaderless && !self->is_lost && muster_elastic_now_us () >= due_us (self);
 }
 
 static gboolean
@@ -121,42 +111,23 @@ say_too_few (MusterElastic *self, const MusterRoster *roster)
   muster_elastic_say_waiting (self, text);
 }
 
-static gboolean
-find_role (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable,
-           MusterElasticRole *role, GError **error)
+gboolean
+muster_elastic_find_role (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable,
+                          MusterElasticRole *role, GError **error)
 {
   for (;;) {
     gint64 wake_us;
-    if (!muster_elastic_ensure_member (self, deadline_us, cancellable, error))
-      return FALSE;
     g_autoptr (MusterRoster) roster = muster_elastic_copy_roster (self);
     const Situation situation = look (self, roster, role, &wake_us);
-    if (situation == DECIDED && *role == MUSTER_ELASTIC_CHIEF && !may_lead (self))
-      *role = MUSTER_ELASTIC_WORKER;
+    if (situation == DECIDED && *role == MUSTER_ELASTIC_LOST)
+      muster_elastic_leave (&self->membership);
     if (situation == DECIDED)
       return TRUE;
-    if (situation == LOST)
-      muster_elastic_leave (&self->membership);
     if (situation == TOO_FEW)
       say_too_few (self, roster);
-    if (situation != LOST &&
-        !wait_for_change (self, roster, wake_us, deadline_us, cancellable, error))
+    if (!wait_for_change (self, roster, wake_us, deadline_us, cancellable, error))
       return FALSE;
   }
-}
-
-gboolean
-muster_elastic_next (MusterElastic *self, gint64 timeout_us, GCancellable *cancellable,
-                     MusterElasticRole *role, GError **error)
-{
-  GError *failure = NULL;
-  if (!find_role (self, muster_elastic_in_us (timeout_us), cancellable, role, &failure)) {
-    g_propagate_error (error, failure);
-    return FALSE;
-  }
-  if (*role != MUSTER_ELASTIC_OVER)
-    muster_elastic_begin_round (self, *role, cancellable);
-  return TRUE;
 }
 
 gboolean

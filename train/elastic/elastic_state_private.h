@@ -50,11 +50,6 @@ muster_elastic_in_us (gint64 timeout_us)
 /* This task's request for any slot. */
 MusterJoin muster_elastic_any_slot (const MusterElastic *self);
 
-/* Joins if it isn't a member. Retries while no slot is free, the job has max_tasks tasks, or the
- * master is unavailable. */
-gboolean muster_elastic_ensure_member (MusterElastic *self, gint64 deadline_us,
-                                       GCancellable *cancellable, GError **error);
-
 /* Leaves, and clears *membership (nullable). If the call fails, the server removes the member when
  * its stream breaks or its lease ends. */
 void muster_elastic_leave (MusterMembership **membership);
@@ -84,10 +79,6 @@ guint muster_elastic_rank (const MusterElastic *self);
  * chief prepares the model. With the lock held. */
 gboolean muster_elastic_should_change (const MusterElastic *self);
 
-/* Calls options.may_lead again if it failed before and it is time for this task's claim. The round
- * continues while it fails. */
-void muster_elastic_try_again (MusterElastic *self);
-
 /* This task's claim was refused, or another task replaced it as the chief. Logs that, and delays
  * the next claim. */
 void muster_elastic_note_fenced (MusterElastic *self, const GError *failure);
@@ -102,9 +93,6 @@ gboolean muster_elastic_has_few (const MusterElastic *self, const MusterRoster *
 char *muster_elastic_few_text (const MusterElastic *self, const MusterRoster *roster);
 
 /* --- the round (elastic.c) --- */
-
-void muster_elastic_begin_round (MusterElastic *self, MusterElasticRole role,
-                                 GCancellable *cancellable);
 
 /* Ends the round if it should end: after the present step, or by cancelling the wait for the model.
  */

@@ -232,8 +232,10 @@ pause_until (MusterMonitoredSession *self, gint64 now_us, gint64 wake_us, const 
                       "recovery took longer than the run's timeout: %s", failure->message);
 }
 
-gboolean
-muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **error)
+/* Before another attempt. FALSE, with the failure and the number of attempts, if there are no more
+ * (DMON.1). Takes failure. */
+static gboolean
+pause_after (MusterMonitoredSession *self, GError *failure, GError **error)
 {
   g_autoptr (GError) owned = failure;
   gint64 now_us = muster_clock_now_us (self->clock);
@@ -266,6 +268,8 @@ muster_monitored_ensure (MusterMonitoredSession *self, MusterSessionReport *repo
   g_auto (MusterSessionReport) own = {0};
   if (report == NULL)
     report = &own;
+  if (self->lost != NULL && !pause_after (self, g_steal_pointer (&self->lost), error))
+    return FALSE;
   while (self->session == NULL) {
     GError *failure = NULL;
     muster_session_report_clear (report);
@@ -276,7 +280,7 @@ muster_monitored_ensure (MusterMonitoredSession *self, MusterSessionReport *repo
       g_propagate_error (error, failure);
       return FALSE;
     }
-    if (!muster_monitored_pause (self, failure, error))
+    if (!pause_after (self, failure, error))
       return FALSE;
   }
   return TRUE;

@@ -351,19 +351,6 @@ run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor *
   return ran;
 }
 
-/* Gives up a session that a thread has found lost, instead of running in it (MON.43). */
-static gboolean
-leave_lost_session (MusterMonitoredSession *self, GError **error)
-{
-  g_autoptr (GError) reported =
-      self->session != NULL ? muster_coordinator_error (self->coordinator) : NULL;
-
-  if (reported == NULL || !muster_monitored_is_recoverable (self, reported))
-    return TRUE;
-  muster_monitored_drop (self);
-  return muster_monitored_pause (self, g_steal_pointer (&reported), error);
-}
-
 /* What ends a call beside the session's own cancellable: GLib's current one of the thread, which
  * doesn't end the session. */
 typedef struct {
@@ -395,6 +382,38 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Call, end_call)
 /* One attempt of the operation. */
 typedef gboolean (*Attempt) (MusterMonitoredSession *self, gpointer data, GError **error);
 
+/* The session is lost: gives it up. Takes failure. */
+static void
+lose (MusterMonitoredSession *self, GError *failure)
+{
+  muster_monitored_drop (self);
+  self->lost = failure;
+}
+
+/* FALSE with what has lost the session. A thread may have found that (MON.43). */
+static gboolean
+check_lost (MusterMonitoredSession *self, GError **error)
+{
+  GError *reported = self->session != NULL ? muster_coordinator_error (self->coordinator) : NULL;
+  if (reported != NULL && muster_monitored_is_recoverable (self, reported))
+    lose (self, reported);
+  else
+    g_clear_error (&reported);
+  if (self->lost != NULL)
+    g_propagate_error (error, g_error_copy (self->lost));
+  return self->lost == NULL;
+}
+
+static gboolean
+ensure_session (MusterMonitoredSession *self, GError **error)
+{
+  if (!self->recovers_when_told)
+    (void)check_lost (self, NULL);
+  else if (!check_lost (self, error))
+    return FALSE;
+  return muster_monitored_ensure (self, NULL, error);
+}
+
 /* Repeats the attempt until it succeeds or fails with an error other than a lost session. The
  * deadline applies to the whole call, except within a step function, whose runs don't recover by
  * themselves. 0: none. */
@@ -406,10 +425,8 @@ run_recovered (MusterMonitoredSession *self, Attempt attempt, gpointer data, gin
 
   if (!self->in_step_function)
     self->deadline_us = deadline_us == 0 ? MUSTER_WAIT_FOREVER : deadline_us;
-  for (;;) {
+  while (ensure_session (self, error)) {
     GError *failure = NULL;
-    if (!leave_lost_session (self, error) || !muster_monitored_ensure (self, NULL, error))
-      return FALSE;
     if (attempt (self, data, &failure))
       return TRUE;
     if (!self->in_step_function) /* else the whole function is run again */
@@ -418,10 +435,29 @@ run_recovered (MusterMonitoredSession *self, Attempt attempt, gpointer data, gin
       g_propagate_error (error, failure);
       return FALSE;
     }
-    muster_monitored_drop (self);
-    if (!muster_monitored_pause (self, failure, error))
-      return FALSE;
+    lose (self, failure);
   }
+  return FALSE;
+}
+
+void
+muster_monitored_session_recover_when_told (MusterMonitoredSession *self)
+{
+  self->recovers_when_told = TRUE;
+}
+
+gboolean
+muster_monitored_session_is_lost (const MusterMonitoredSession *self)
+{
+  return self->lost != NULL;
+}
+
+gboolean
+muster_monitored_session_recover (MusterMonitoredSession *self, GError **error)
+{
+  G_GNUC_UNUSED g_auto (Call) call = begin_call (self);
+  self->deadline_us = MUSTER_WAIT_FOREVER;
+  return muster_monitored_ensure (self, NULL, error);
 }
 
 typedef struct {
@@ -739,6 +775,7 @@ muster_monitored_session_finalize (GObject *object)
   g_ptr_array_unref (self->hooks);
   g_clear_pointer (&self->queue_runners, g_ptr_array_unref);
   g_clear_error (&self->hooks_mistake);
+  g_clear_error (&self->lost);
   g_free (self->end_of_input);
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_object (&self->saver);

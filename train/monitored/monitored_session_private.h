@@ -42,9 +42,11 @@ struct _MusterMonitoredSession {
   gint64 deadline_us; /* of the run that recovers; else MUSTER_WAIT_FOREVER */
   char *end_of_input; /* (owned) (nullable) */
   GError
-      *hooks_mistake;  /* (owned) (nullable) OUT_OF_RANGE from a function that provides no input */
-  gint stop_requested; /* atomic */
-  gint is_closed;      /* atomic */
+      *hooks_mistake; /* (owned) (nullable) OUT_OF_RANGE from a function that provides no input */
+  GError *lost;       /* (owned) (nullable) why there is no session: another one is due */
+  gboolean recovers_when_told;
+  gint stop_requested;       /* atomic */
+  gint is_closed;            /* atomic */
   gboolean in_step_function; /* the whole function is repeated after a recovery */
   MusterSession *session;    /* (owned) (nullable) NULL between two sessions */
   /* The coordinator is replaced with the session; other threads take the lock. */
@@ -59,14 +61,21 @@ muster_monitored_cancellable (const MusterMonitoredSession *self)
   return self->calling != NULL ? self->calling : self->cancellable;
 }
 
+/* For a loop of its own: a run that loses the session, or finds it lost, fails with the reason
+ * instead of recovering. Then the session is lost until it is told to recover: it pauses, and
+ * creates another session, with retries. FALSE if that is given up. */
+void muster_monitored_session_recover_when_told (MusterMonitoredSession *self);
+gboolean muster_monitored_session_is_lost (const MusterMonitoredSession *self);
+gboolean muster_monitored_session_recover (MusterMonitoredSession *self, GError **error);
+
+/* What monitored_session.c and monitored_make.c have of each other. */
+
 gboolean muster_monitored_is_recoverable (const MusterMonitoredSession *self,
                                           const GError *failure);
-/* Creates a session if there is none, with retries by the policy (MON.42). */
+/* Creates a session if there is none, with retries by the policy (MON.42): after a pause if one was
+ * lost. */
 gboolean muster_monitored_ensure (MusterMonitoredSession *self, MusterSessionReport *report,
                                   GError **error);
-/* Pauses before another attempt. FALSE, with the failure (transfer full) and the number of
- * attempts, if there are no more (DMON.1). */
-gboolean muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **error);
 /* Stops the threads of a lost session; their errors are dropped. */
 void muster_monitored_drop (MusterMonitoredSession *self);
 /* Stops and joins the coordinator's threads: within the grace, and quickly if cancelled. */

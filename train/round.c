@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/train_round_private.h"
+/* What a round is made of: the model with its positions, the saver, the hooks and the session. */
+#include "train/round_private.h"
 
 #include "base/error.h"
-#include "base/log_private.h"
-#include "ready/backoff.h"
 #include "train/completion/completion.h"
 #include "train/completion/sync_replicas_private.h"
 #include "train/completion/trainable_private.h"
@@ -15,38 +14,12 @@
 #include "train/train_hook_private.h"
 
 #define DEFAULT_SLOTS 64
-/* Rounds in a row whose end is repeated in another. */
-#define MOST_CUT 20
 
 guint
-muster_train_n_slots (const MusterTraining *training)
+muster_round_n_slots (const MusterTraining *training)
 {
   return MAX (training->max_tasks, DEFAULT_SLOTS);
 }
-
-/* --- the parts --- */
-
-typedef struct {
-  const MusterTraining *training;
-  MusterElastic *elastic;    /* (not owned) (nullable) */
-  MusterScaffold *scaffold;  /* (owned) with positions */
-  MusterSaver *saver;        /* (owned) (nullable) */
-  MusterHook *training_hook; /* (owned) */
-  MusterHook *position;      /* (not owned) (nullable) one of last */
-  GPtrArray *first;          /* (owned) (element-type MusterHook) before the hook that saves */
-  GPtrArray *last;           /* (owned) (element-type MusterHook) */
-} Parts;
-
-static void
-parts_clear (Parts *self)
-{
-  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
-  g_clear_object (&self->saver);
-  g_clear_object (&self->training_hook);
-  g_clear_pointer (&self->first, g_ptr_array_unref);
-  g_clear_pointer (&self->last, g_ptr_array_unref);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Parts, parts_clear)
 
 /* Values that are the same in each step alone have no epoch and no position. */
 static gboolean
@@ -94,9 +67,9 @@ check (const MusterTraining *training, GError **error)
 
 /* Creates the scaffold; its model has positions if batches are fed. */
 static gboolean
-take_scaffold (Parts *self, GError **error)
+take_scaffold (MusterRound *self, GError **error)
 {
-  const MusterTraining *training = self->training;
+  const MusterTraining *training = &self->training;
   const MusterScaffoldOptions same = {.copy_from = training->scaffold};
   if (!has_positions (training)) {
     self->scaffold = muster_scaffold_ref (training->scaffold);
@@ -105,7 +78,7 @@ take_scaffold (Parts *self, GError **error)
   MusterMetaGraph *plain = muster_scaffold_meta_graph (training->scaffold);
   g_autoptr (MusterMetaGraph) extended =
       training->is_elastic
-          ? muster_position_add_dealt (plain, muster_train_n_slots (training), error)
+          ? muster_position_add_dealt (plain, muster_round_n_slots (training), error)
           : muster_position_add (plain, MAX (training->n_tasks, 1), error);
   if (extended != NULL)
     self->scaffold = muster_scaffold_new_with (extended, &same, error);
@@ -114,9 +87,9 @@ take_scaffold (Parts *self, GError **error)
 
 /* The chief's saver; its checkpoints are this job's. */
 static gboolean
-take_saver (Parts *self, GError **error)
+take_saver (MusterRound *self, GError **error)
 {
-  const MusterTraining *training = self->training;
+  const MusterTraining *training = &self->training;
   MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (self->scaffold);
   MusterSaverOptions options = training->saver != NULL ? *training->saver : (MusterSaverOptions){0};
   g_autoptr (GError) failure = NULL;
@@ -183,9 +156,9 @@ position_hook (const MusterTraining *training, MusterElastic *elastic, GError **
 
 /* Adds the batches and their end. */
 static gboolean
-add_input (Parts *self, GError **error)
+add_input (MusterRound *self, GError **error)
 {
-  const MusterTraining *training = self->training;
+  const MusterTraining *training = &self->training;
   gint64 until_step = training->until_step;
   MusterHook *input = NULL;
   if (has_positions (training))
@@ -197,7 +170,7 @@ add_input (Parts *self, GError **error)
   else if (training->batches != NULL)
     return FALSE;
   if (training->epochs > 0 && has_positions (training))
-    muster_training_hook_set_epochs (self->training_hook, input, n_batches (training));
+    muster_training_hook_set_epochs (self->hook, input, n_batches (training));
   else if (training->epochs > 0)
     until_step = n_batches (training);
   if (until_step > 0)
@@ -207,42 +180,42 @@ add_input (Parts *self, GError **error)
 
 /* Finds a NaN loss before it is saved. */
 static gboolean
-add_hooks (Parts *self, GError **error)
+add_hooks (MusterRound *self, GError **error)
 {
-  const MusterTraining *training = self->training;
+  const MusterTraining *training = &self->training;
   GPtrArray *first = training->is_worker ? self->last : self->first;
   if (self->elastic != NULL)
     g_ptr_array_add (first, muster_elastic_hook_new (self->elastic));
   if (training->loss != NULL)
     g_ptr_array_add (first, muster_nan_hook_new (training->loss, TRUE));
-  g_ptr_array_add (first, g_object_ref (self->training_hook));
+  g_ptr_array_add (first, g_object_ref (self->hook));
   if (!add_input (self, error))
     return FALSE;
-  g_ptr_array_add (self->last, muster_training_hook_new_ending (self->training_hook));
+  g_ptr_array_add (self->last, muster_training_hook_new_ending (self->hook));
   return TRUE;
 }
 
 static gboolean
-assemble (Parts *self, MusterTrained *trained, GError **error)
+assemble (MusterRound *self, GError **error)
 {
-  const MusterTraining *training = self->training;
+  const MusterTraining *training = &self->training;
   if (!check (training, error) || !take_scaffold (self, error) || !take_saver (self, error))
     return FALSE;
   self->first = g_ptr_array_new_with_free_func (g_object_unref);
   self->last = g_ptr_array_new_with_free_func (g_object_unref);
-  self->training_hook = muster_training_hook_new (training, self->saver, trained);
+  self->hook = muster_training_hook_new (training, self->saver, &self->trained);
   return add_hooks (self, error);
 }
 
 static MusterMonitoredSession *
-open_session (const Parts *self, GCancellable *cancellable, GError **error)
+open_session (const MusterRound *self, GCancellable *cancellable, GError **error)
 {
-  const MusterTraining *training = self->training;
+  const MusterTraining *training = &self->training;
   const char *const will_run[] = {muster_scaffold_train_op (self->scaffold), training->loss, NULL};
   g_autofree const char **will_feed = g_new0 (const char *, training->n_feeds + 1);
   const MusterTrainingListener *listener = training->listener;
-  MusterSessionListener session = muster_training_hook_session_listener (self->training_hook);
-  MusterSaverListener saver = muster_training_hook_saver_listener (self->training_hook);
+  MusterSessionListener session = muster_training_hook_session_listener (self->hook);
+  MusterSaverListener saver = muster_training_hook_saver_listener (self->hook);
   for (gsize i = 0; i < training->n_feeds; i++)
     will_feed[i] = training->feeds[i];
   MusterMonitoredTrainingOptions options = {
@@ -287,148 +260,28 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
   return muster_monitored_training_session_new (&options, NULL, cancellable, error);
 }
 
-/* --- the training --- */
-
-/* While the job has too few tasks, hooks run around runs without a step: saves that are due are
- * made, a lost session is found, and a stop is heard. version is the roster's before the look. */
-static gboolean
-pause_training (const Parts *self, MusterMonitoredSession *session, guint64 version, GError **error)
-{
-  if (!muster_position_run_idle (self->position, session, error))
-    return FALSE;
-  muster_training_hook_begin_pause (self->training_hook);
-  muster_elastic_pause (self->elastic, version, muster_monitored_session_coordinator (session));
-  muster_training_hook_end_pause (self->training_hook);
-  return TRUE;
-}
-
-/* One step, or what stands in its place. */
-static gboolean
-run_once (const Parts *self, MusterMonitoredSession *session, const MusterStep *step,
-          GError **error)
-{
-  guint64 version = 0;
-  if (self->position == NULL)
-    return muster_monitored_session_run (session, step, NULL, NULL, error);
-  g_autofree char *why = self->elastic != NULL && muster_position_may_pause (self->position)
-                             ? muster_elastic_why_paused (self->elastic, &version)
-                             : NULL;
-  muster_training_hook_set_paused (self->training_hook, why);
-  return why != NULL ? pause_training (self, session, version, error)
-                     : muster_position_run (self->position, session, step, NULL, NULL, error);
-}
-
-static gboolean
-run (const Parts *self, MusterMonitoredSession *session, GError **error)
-{
-  const char *train_op = muster_scaffold_train_op (self->scaffold);
-  const MusterStep step = {
-      .targets = &train_op, .n_targets = 1, .deadline_us = MUSTER_WAIT_FOREVER};
-  if (muster_training_hook_is_done (self->training_hook))
-    return TRUE;
-  while (!muster_monitored_session_should_stop (session))
-    if (!run_once (self, session, &step, error))
-      return FALSE;
-  return TRUE;
-}
-
 /* What looks at the store before there is a session, by operations that take no cancellable, ends
  * with a preemption too. */
-static MusterMonitoredSession *
-begin (Parts *self, MusterTrained *trained, GCancellable *cancellable, GError **error)
+gboolean
+muster_round_open (MusterRound *self, GCancellable *cancellable, GError **error)
 {
-  MusterPreemption *preemption = self->training->preemption;
+  MusterPreemption *preemption = self->training.preemption;
   if (preemption != NULL)
     g_cancellable_push_current (muster_preemption_cancellable (preemption));
-  MusterMonitoredSession *session =
-      assemble (self, trained, error) ? open_session (self, cancellable, error) : NULL;
+  self->session = assemble (self, error) ? open_session (self, cancellable, error) : NULL;
   if (preemption != NULL)
     g_cancellable_pop_current (muster_preemption_cancellable (preemption));
-  return session;
+  return self->session != NULL;
 }
 
-/* The end of a training isn't repeated in another session, as a step is. */
-static gboolean
-is_lost (const GError *failure)
+void
+muster_round_clear (MusterRound *self)
 {
-  return muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
-         muster_error_is (failure, MUSTER_ERROR_ABORTED);
-}
-
-static gboolean
-train (const MusterTraining *training, MusterElastic *elastic, MusterTrained *trained,
-       MusterRoundEnd *end, GCancellable *cancellable, GError **error)
-{
-  g_auto (Parts) parts = {.training = training, .elastic = elastic};
-  g_autoptr (GError) failure = NULL;
-  g_autoptr (MusterMonitoredSession) session = begin (&parts, trained, cancellable, &failure);
-  if (session == NULL) { /* another may have become chief since this one was told that it is */
-    *end = (MusterRoundEnd){.is_replaced = trained->report.outcome == MUSTER_OUTCOME_FENCED ||
-                                           muster_saver_is_taken_over (failure)};
-    g_propagate_error (error, g_steal_pointer (&failure));
-    return FALSE;
-  }
-  const gboolean is_done = run (&parts, session, &failure);
-  if (muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) ||
-      muster_monitored_session_end_of_input (session) != NULL)
-    muster_training_hook_set_input_ended (parts.training_hook);
-  GError *ended = NULL;
-  gboolean is_well =
-      muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, &ended);
-  muster_monitored_session_goodput (session, &trained->goodput);
-  if (is_well && failure != NULL &&
-      trained->report.outcome == MUSTER_OUTCOME_OVER) /* not by the end of the input */
-    ended = g_steal_pointer (&failure);
-  else if (is_well)
-    return TRUE;
-  end->is_replaced = muster_training_hook_is_replaced (parts.training_hook) ||
-                     trained->report.outcome == MUSTER_OUTCOME_FENCED ||
-                     muster_saver_is_taken_over (ended);
-  end->is_cut = is_done && !end->is_replaced && is_lost (ended);
-  g_propagate_error (error, muster_training_hook_blame (parts.training_hook, ended));
-  return FALSE;
-}
-
-/* What a round adds to those before it. */
-static void
-add_up (MusterTrained *trained, MusterTrained *round)
-{
-  const MusterTrained before = *trained;
-  muster_session_report_clear (&trained->report);
-  *trained = *round;
-  round->report = (MusterSessionReport){.final_step = -1};
-  if (trained->step < 0) /* there was no session */
-    trained->step = before.step;
-  trained->n_recoveries += before.n_recoveries;
-}
-
-gboolean
-muster_train_round (const MusterTraining *training, MusterElastic *elastic, MusterTrained *trained,
-                    MusterRoundEnd *end, GCancellable *cancellable, GError **error)
-{
-  g_auto (MusterTrained)
-      round = {.step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};
-  const gboolean is_well = train (training, elastic, &round, end, cancellable, error);
-
-  add_up (trained, &round);
-  return is_well;
-}
-
-gboolean
-muster_train_is_stopped (const MusterTraining *training, GCancellable *cancellable)
-{
-  return g_cancellable_is_cancelled (cancellable) ||
-         (training->preemption != NULL && muster_preemption_is_requested (training->preemption));
-}
-
-gboolean
-muster_train_goes_on (const MusterTraining *training, const MusterRoundEnd *end, guint *n_cut,
-                      const GError *why, GCancellable *cancellable)
-{
-  *n_cut = end->is_cut ? *n_cut + 1 : 0;
-  if (!end->is_cut || *n_cut > MOST_CUT || muster_train_is_stopped (training, cancellable))
-    return FALSE;
-  muster_log (G_LOG_LEVEL_MESSAGE, "end-repeated", "MESSAGE",
-              "lost the session while training ended; ending it in another: %s", why->message);
-  return TRUE;
+  g_clear_object (&self->session);
+  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
+  g_clear_object (&self->saver);
+  g_clear_object (&self->hook);
+  g_clear_pointer (&self->first, g_ptr_array_unref);
+  g_clear_pointer (&self->last, g_ptr_array_unref);
+  muster_trained_clear (&self->trained);
 }

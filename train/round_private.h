@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "train/elastic/elastic_private.h"
+#include "train/training.h"
+
+G_BEGIN_DECLS
+
+/* A round of a task (train/task.c): what it trains with, in one role. */
+typedef struct {
+  MusterTraining training; /* (not owned) with the round's role */
+  MusterElastic *elastic;  /* (not owned) (nullable) NULL: the role is given */
+  MusterRestoreOptions restore;
+  MusterTrained trained;    /* what the hooks note */
+  MusterScaffold *scaffold; /* (owned) with positions */
+  MusterSaver *saver;       /* (owned) (nullable) */
+  MusterHook *hook;         /* (owned) the training's (train/train_hook_private.h) */
+  MusterHook *position;     /* (not owned) (nullable) one of last */
+  GPtrArray *first;         /* (owned) (element-type MusterHook) before the hook that saves */
+  GPtrArray *last;          /* (owned) (element-type MusterHook) */
+  MusterMonitoredSession *session; /* (owned) (nullable) */
+} MusterRound;
+
+/* The slots of an elastic job's model. */
+guint muster_round_n_slots (const MusterTraining *training);
+
+/* Creates all of it. `training` and `elastic` are set. cancellable is (nullable). */
+gboolean muster_round_open (MusterRound *self, GCancellable *cancellable, GError **error);
+
+/* Closes the session, and frees all of it. */
+void muster_round_clear (MusterRound *self);
+
+G_END_DECLS
