@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What a chief announces of its model: phase, step, durable checkpoint, saves, goodput. Merging
+ * keeps earlier values for fields that a message leaves out, and the texts describe a chief in
+ * messages. */
 #include "master/announcement.h"
 
 #include <string.h>
@@ -104,7 +107,7 @@ muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *l
   put (&self->durable, later->durable);
 }
 
-/* But for the age. */
+/* Compares everything except the age. */
 static gboolean
 is_same_goodput (const MusterGoodput *a, const MusterGoodput *b)
 {

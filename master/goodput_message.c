@@ -3,7 +3,7 @@
 
 /* A thousand years: sums don't overflow. */
 #define MOST_SPENT_US (G_GINT64_CONSTANT (31557600000) * MUSTER_SECOND)
-/* The next chief adds to it, and writes it to a side file that has no larger numbers. */
+/* The next chief adds to it, and writes it to a side file, which has no larger numbers. */
 #define MOST_COUNTED (G_GUINT64_CONSTANT (1) << 60)
 
 void

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A task's membership in a job: its slot, the current roster, waits for a newer one, and one
+ * listener. How it is kept at a server is master/remote/remote_membership.c. */
 #include "master/membership.h"
 
 #include "base/fields_private.h"
@@ -66,11 +68,12 @@ typedef struct {
   GCond changed; /* of roster and lost */
   /* guarded by lock */
   guint slot;
-  MusterRoster *roster; /* (owned) (nullable) until the first */
+  MusterRoster *roster; /* (owned) (nullable) NULL before the first one */
   GError *lost;         /* (owned) (nullable) */
   gint64 n_batches;
 
-  GMutex telling; /* guards what follows, and is held while func is called; taken without lock */
+  GMutex telling; /* guards the listener, and is held while its function is called; taken without
+                     lock */
   MusterMembershipFunc func; /* (nullable) */
   gpointer user_data;
   GDestroyNotify destroy; /* (nullable) */

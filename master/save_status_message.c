@@ -28,8 +28,8 @@ muster_save_status_fill (Muster__SaveStatus *message, const MusterSaveStatus *st
   message->saving_age_us = status->saving_age_us;
 }
 
-/* A thousand years: sums don't overflow. Counts are shown as signed numbers, and have the same
- * limit. */
+/* A thousand years, so that sums don't overflow. Counts are shown as signed numbers, and have
+ * the same limit. */
 #define MOST (G_GINT64_CONSTANT (31557600000) * MUSTER_SECOND)
 
 static guint64

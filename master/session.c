@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The public functions of a session. Each checks its arguments and the deadline, then calls the
+ * implementation of the session's class: the engine's or a remote one's. */
 #include "master/session.h"
 
 #include "base/require_private.h"
@@ -46,7 +48,7 @@ private_of (MusterSession *self)
 gboolean
 muster_session_ran_out (const GError *failure, gint64 deadline_us, gint64 now_us)
 {
-  /* gRPC counts in milliseconds. */
+  /* gRPC counts in milliseconds, so the call may end slightly early. */
   return muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) &&
          muster_deadline_remaining (deadline_us, now_us) <=
              MUSTER_DEADLINE_MARGIN_US + MUSTER_MILLISECOND;
@@ -66,7 +68,7 @@ muster_session_graph (MusterSession *self)
   return private_of (self)->graph;
 }
 
-/* The step with the one deadline that it has; FALSE for a step that can't be run. */
+/* Copies the step with its one deadline; FALSE for a step that can't be run. */
 static gboolean
 bound_step (const char *function, const MusterStep *step, MusterStep *bounded, GError **error)
 {
@@ -139,7 +141,7 @@ muster_session_is_here (MusterSession *self)
   return MUSTER_SESSION_GET_CLASS (self)->is_here;
 }
 
-/* Converts a deadline to a step's, where 0 is none. */
+/* Converts a deadline to that of a step, in which 0 means none. */
 static gint64
 in_step (gint64 deadline_us)
 {

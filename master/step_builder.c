@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A step as an object, for bindings: it owns what a MusterStep borrows, and runs it. */
 #include "master/step_builder.h"
 
 #include "base/require_private.h"

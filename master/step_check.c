@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* i: which of them is NULL; below 0: the array is. */
+/* i is the index of the element that is NULL; below 0: the array is. */
 static gboolean
 refuse_step (const char *function, const char *array, gssize i, GError **error)
 {

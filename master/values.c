@@ -4,7 +4,7 @@
 #include "master/lease.h"
 #include "master/master.h"
 
-/* Copies of what masters and sessions are given, and of what they return. */
+/* Copies of values that masters and sessions are given or return. */
 
 static const MusterField claim_fields[] = {
     MUSTER_STRING_FIELD (MusterClaim, model),

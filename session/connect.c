@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Creates sessions, and finds out why a master doesn't answer. */
+/* Creates sessions, and finds out why a master doesn't answer. While CreateSession runs without
+ * an answer, this thread probes the master's port and the cluster's tasks and reports the cause;
+ * after a failure it decides whether another attempt can help, and waits for the master. */
 #include "rpc/client/diagnose.h"
 
 #include "base/blocking_private.h"
@@ -19,14 +21,14 @@
 #define FIRST_DIAGNOSIS_US (2 * MUSTER_SECOND)
 #define NEXT_DIAGNOSIS_US  (10 * MUSTER_SECOND)
 
-/* While a master is down for the same reason, no calls are made. */
+/* While a master is down for the same reason, no calls are made for this long. */
 #define LONGEST_OUTAGE_US (300 * MUSTER_SECOND)
 
 /* Maximum duration of a diagnosis. */
 #define LONGEST_DIAGNOSIS_US (500 * MUSTER_MILLISECOND)
-/* While a call is running. */
+/* The same while a call runs, which leaves more time. */
 #define UNHURRIED_DIAGNOSIS_US MUSTER_SECOND
-/* The fraction of an operation's time reserved for it. */
+/* The fraction of an operation's time that is reserved for a diagnosis. */
 #define PART_KEPT 10
 /* Maximum number of tasks that are probed. */
 #define MOST_TASKS 64
@@ -58,7 +60,7 @@ can_diagnose (const MusterOperation *self)
   return muster_address_in_target (muster_master_target (self->master), NULL) != NULL;
 }
 
-/* The time reserved while there was no session. */
+/* Returns the time reserved for a diagnosis while there was no session. */
 static gint64
 time_kept_us (const MusterOperation *self)
 {
@@ -121,7 +123,8 @@ run_check (gpointer data)
   return NULL;
 }
 
-/* All in parallel, since each may take the whole time; this thread probes the master. */
+/* Runs all checks in parallel, since each may take the whole time; this thread probes the
+ * master. */
 static void
 run_checks (GPtrArray *checks)
 {
@@ -159,7 +162,7 @@ is_missing (const Check *task)
   return task->diagnosis.text != NULL && task->diagnosis.stage != MUSTER_REACH_ANSWERS;
 }
 
-/* A parameter server of the graph, such as "ps:0" (transfer full) (nullable). */
+/* Returns a parameter server of the graph, such as "ps:0" (transfer full) (nullable). */
 static char *
 find_ps (MusterGraph *graph)
 {
@@ -222,7 +225,7 @@ muster_operation_forget_diagnosis (MusterOperation *self)
   self->server_state = NULL;
 }
 
-/* What errors of CreateSession begin with. (transfer full) */
+/* Returns the beginning of CreateSession's errors. (transfer full) */
 static char *
 prefix_of (const MusterOperation *self)
 {
@@ -237,8 +240,8 @@ without_prefix (const MusterOperation *self, const GError *failure)
   return g_strdup (failure->message + (has_prefix ? strlen (prefix) : 0));
 }
 
-/* failure is CreateSession's, or NULL if that was called at the start of the phase and has no
- * answer. A server that answers, but by UNAVAILABLE, knows the cause itself. */
+/* Takes the checks' results. failure is CreateSession's, or NULL if it has run since the start
+ * of the phase without an answer. A server that answers UNAVAILABLE knows the cause itself. */
 static void
 take_in (MusterOperation *self, GPtrArray *checks, const GError *failure)
 {
@@ -289,7 +292,7 @@ diagnose (MusterOperation *self, const GError *failure)
     muster_operation_forget_diagnosis (self);
 }
 
-/* The result without durations, which vary. */
+/* Returns the result without durations, which vary. */
 static char *
 outline (GPtrArray *checks)
 {
@@ -302,7 +305,7 @@ outline (GPtrArray *checks)
   return g_string_free (text, FALSE);
 }
 
-/* The same during CreateSession, until answered is cancelled. TRUE if the result differs from
+/* Diagnoses during CreateSession, until answered is cancelled. TRUE if the result differs from
  * *found (owned by the caller, nullable), its outline. */
 static gboolean
 diagnose_again (MusterOperation *self, GCancellable *answered, char **found)
@@ -320,8 +323,8 @@ diagnose_again (MusterOperation *self, GCancellable *answered, char **found)
   return TRUE;
 }
 
-/* One CreateSession on its own thread, which alone writes session and failure until it is joined.
- */
+/* One CreateSession on a thread of its own, which alone writes session and failure until it is
+ * joined. */
 typedef struct {
   MusterMaster *master;                /* (not owned) */
   const MusterSessionManager *manager; /* (not owned) */
@@ -385,7 +388,8 @@ call_create (MusterOperation *self, gint64 deadline_us, GError **error)
                .deadline_us = deadline_us};
   g_autoptr (GCancellable) answered = NULL;
   GThread *thread = NULL;
-  /* A thread costs about 30 µs: not needed without a listener, or without an address to probe. */
+  /* A thread costs about 30 µs. Without a listener, or without an address to probe, it isn't
+   * needed. */
   if (self->manager->progress != NULL && can_diagnose (self)) {
     call.answered = answered = g_cancellable_new ();
     thread = g_thread_try_new ("muster-create", ask, &call, NULL);
@@ -405,7 +409,7 @@ static void
 close_session (MusterOperation *self)
 {
   gint64 left_us = muster_deadline_remaining (self->deadline_us, muster_clock_now_us (self->clock));
-  /* Calls to a master use the machine's clock. The result of the close doesn't matter. */
+  /* Calls to a master use the machine's clock. The result of the close is irrelevant. */
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   gint64 limit_us = CLAMP (left_us, SHORTEST_CLOSE_US, LONGEST_CLOSE_US);
   (void)muster_session_close (self->session, now_us + limit_us, NULL, NULL);
@@ -417,7 +421,8 @@ muster_operation_give_up_session (MusterOperation *self, const GError *failure)
   g_clear_object (&self->lease);
   if (self->session == NULL)
     return;
-  /* A process that ends now must have closed what is still there. */
+  /* A session that is lost, or whose master can't be reached, is given up without a wait.
+   * Otherwise the close is waited for, because this process may end next. */
   if (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
       muster_error_is (failure, MUSTER_ERROR_ABORTED))
     muster_session_give_up (self->session);
@@ -434,7 +439,8 @@ is_known (const MusterOperation *self, const GError *failure)
          g_str_equal (self->failure->message, failure->message);
 }
 
-/* TRUE if the server has told a cause that the call which ran out had no time to tell again. */
+/* Returns TRUE if the server has stated a cause, and the call that ran out of time had no time
+ * to get it again. */
 static gboolean
 was_cut_short (const MusterOperation *self)
 {
@@ -459,7 +465,7 @@ judge_creation (MusterOperation *self, GError *failure, gint64 deadline_us)
     diagnose (self, ran_out ? NULL : failure);
   else if (!muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) &&
            !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
-    muster_operation_forget_diagnosis (self); /* it has answered */
+    muster_operation_forget_diagnosis (self); /* the master has answered */
   muster_operation_receive_failure (self, failure);
 }
 
@@ -470,8 +476,8 @@ add_ops (GStrvBuilder *names, const char *const *ops)
     g_strv_builder_add (names, *ops);
 }
 
-/* Whether the master has the operations of all that will run in the session. The init ops count
- * unless a checkpoint may stand in for them, or feeds for what they need. */
+/* Checks whether the master has all operations that the session will run. The init ops count
+ * unless a checkpoint may replace them, or feeds what they need. */
 static gboolean
 check_needs (MusterOperation *self, GError **error)
 {
@@ -521,8 +527,8 @@ muster_operation_create_session (MusterOperation *self, GError **error)
   return check_needs (self, error);
 }
 
-/* No further attempt can end in time: waits for the rest, and uses the reserved time for a last
- * diagnosis. */
+/* Called when no further attempt can end in time: waits for the rest, and uses the reserved time
+ * for a last diagnosis. */
 static gboolean
 run_out (MusterOperation *self, GError **error)
 {
@@ -538,7 +544,7 @@ run_out (MusterOperation *self, GError **error)
   return FALSE;
 }
 
-/* Waits until wake_us, or until the master can be reached; last_us at most. */
+/* Waits until wake_us or until the master can be reached, but not longer than last_us. */
 static gboolean
 wait_for_master (MusterOperation *self, gint64 now_us, gint64 wake_us, gint64 last_us,
                  GError **error)

@@ -6,7 +6,7 @@
 #include "ready/backoff.h"
 
 #define ANNOUNCE_US (5 * MUSTER_SECOND)
-#define LONGEST_WHY 512 /* bytes of an error that is announced */
+#define LONGEST_WHY 512 /* maximum length of an announced error in bytes */
 
 void
 muster_announce_failure (MusterLease *lease, const GError *failure, MusterClock *clock)

@@ -11,7 +11,8 @@
 #include "ready/readiness_private.h"
 #include "session/session_private.h"
 
-/* The claim's own result, not an earlier attempt's: that attempt may have changed the model. */
+/* Uses the claim's own result, not an earlier attempt's: that attempt may have changed the
+ * model. */
 static gboolean
 is_candidate (const MusterOperation *self)
 {
@@ -55,7 +56,7 @@ is_whole (MusterOperation *self, gint64 *step, GError **error)
                       *step, self->before->step);
 }
 
-/* Last, since it may record that a run has begun. */
+/* Comes last, because it may record that a run has begun. */
 static gboolean
 is_of_directory (MusterOperation *self, gint64 step, GError **error)
 {

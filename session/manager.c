@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A session manager: its ops and options, checked once when it is created. Its operations are in
+ * prepare.c and wait.c, over operation.c. */
 #include "session/manager.h"
 
 #include "base/fields_private.h"
@@ -9,7 +11,7 @@
 
 G_DEFINE_FINAL_TYPE (MusterSessionManager, muster_session_manager, G_TYPE_OBJECT)
 
-/* Copies the ops, and their name for messages; *name stays NULL for none. */
+/* Copies the ops, and their name for messages; *name stays NULL if there are none. */
 static char **
 copy_ops (const char *op, const char *const *ops, char **name)
 {
@@ -81,7 +83,7 @@ check_options (const MusterSessionManagerOptions *options, GError **error)
   return muster_cluster_check (options->cluster, error);
 }
 
-/* No pause is longer than the recovery wait. */
+/* Limits every pause to the recovery wait. */
 static MusterRetryPolicy
 policy_of (const MusterSessionManager *self, const MusterRetryPolicy *given,
            const MusterRetryPolicy *usual)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One run of prepare, recover or wait: clock, phases, situation, retries, report. */
+/* One run of prepare, recover or wait. It holds what all attempts share: the clock and the
+ * phases, the situation from which reasons are computed, the retries, and the report. prepare.c,
+ * wait.c and connect.c are the attempts. */
 #include "base/log_private.h"
 #include "ready/chief_gate_private.h"
 #include "session/session_private.h"
@@ -120,8 +122,8 @@ muster_operation_receive_readiness (MusterOperation *self, const MusterReadiness
   update (self, readiness, is_change);
 }
 
-/* Two are the same by what is told of them: a reset ends each session by its own name. before may
- * be NULL. */
+/* Returns TRUE for two failures with the same text. Resets count as the same, although each
+ * names its session. before may be NULL. */
 static gboolean
 is_same_failure (const GError *before, const GError *failure)
 {
@@ -149,7 +151,7 @@ muster_operation_has_no_store (const MusterOperation *self)
   return g_error_matches (self->failure, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE);
 }
 
-/* That says nothing of a store that couldn't be reached. */
+/* A session says nothing about a store that couldn't be reached. */
 void
 muster_operation_receive_session (MusterOperation *self)
 {

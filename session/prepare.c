@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prepare and recover: in each session the same phases, listed in attempt (). */
+/* Prepare and recover. attempt () lists a chief's phases in each session: devices, claim, reset,
+ * restore, init, local init, check, announce. Nothing on the master changes before the claim is
+ * granted and the directory is taken. */
 #include "base/log_private.h"
 #include "base/require_private.h"
 #include "base/safe_text_private.h"
@@ -16,7 +18,7 @@
 #define RESTORED_KEY  "muster-restored-from"
 #define CONTINUED_KEY "muster-continued-step"
 
-#define LONGEST_WHY 4096 /* bytes of the variables' names */
+#define LONGEST_WHY 4096 /* maximum length of the variables' names in bytes */
 
 /* Timeout for reading the final step of a job. */
 #define FINAL_STEP_LIMIT_US MUSTER_SECOND
@@ -135,7 +137,8 @@ hand_on (MusterOperation *self)
                             g_object_unref);
 }
 
-/* Of several attempts, the first one's result is the other chief's. */
+/* Keeps the first attempt's result, which is the other chief's; later ones are this chief's own.
+ * */
 static void
 keep_before (MusterOperation *self, MusterAnnouncement *before)
 {
@@ -189,7 +192,7 @@ judge_refusal (MusterOperation *self, GError *failure, GError **error)
   return FALSE;
 }
 
-/* Does nothing without a model's name, or on a master without announcements. */
+/* Claims the model. Does nothing without a name, or on a master that keeps no announcements. */
 static gboolean
 claim (MusterOperation *self, GError **error)
 {
@@ -294,8 +297,8 @@ are_all_missing (const MusterSessionManager *manager, char **missing)
   return n > 0;
 }
 
-/* TRUE on a master without any value of the model, such as one that has just started: no step of an
- * earlier run can train there. A reset would only end the sessions of tasks that wait already. */
+/* Returns TRUE if the master has no value of the model, as after its start: then no step of an
+ * earlier run can train there, and a reset would only end the sessions of tasks that wait. */
 static gboolean
 is_master_blank (MusterOperation *self)
 {
@@ -309,8 +312,8 @@ is_master_blank (MusterOperation *self)
          !readiness.is_ready && are_all_missing (self->manager, readiness.missing);
 }
 
-/* Only the chief that holds the model may reset its master. That ends the session, so another is
- * created. */
+/* Resets the master, which only the chief that holds the model may do. That ends the session, so
+ * another is created. */
 static gboolean
 reset (MusterOperation *self, GError **error)
 {
@@ -333,8 +336,8 @@ reset (MusterOperation *self, GError **error)
 
 /* Initialise. */
 
-/* A chief that died while preparing has prepared nothing, whatever was there before. One that had
- * only claimed has changed nothing. */
+/* Returns TRUE if the model is another chief's. A chief that died while preparing has prepared
+ * nothing, whatever was there before; one that had only claimed has changed nothing. */
 static gboolean
 is_anothers_work (const MusterOperation *self)
 {
@@ -344,7 +347,8 @@ is_anothers_work (const MusterOperation *self)
           before->phase == MUSTER_CHIEF_STARTING);
 }
 
-/* Restores the announcement that the claim has changed: the model is still the other chief's. */
+/* Restores the announcement that the claim has changed, because the model is still the other
+ * chief's. */
 static void
 put_back (MusterOperation *self)
 {
@@ -364,7 +368,7 @@ put_back (MusterOperation *self)
                                self->cancellable, NULL);
 }
 
-/* Whether the init ops may run: not over a model that another chief has prepared. */
+/* Refuses to run the init ops over a model that another chief has prepared. */
 static gboolean
 may_initialise (MusterOperation *self, GError **error)
 {
@@ -440,7 +444,7 @@ initialise (MusterOperation *self, GError **error)
          (options->init_func == NULL || run_init_func (self, error));
 }
 
-/* TRUE if the init op has made what no checkpoint holds. */
+/* Returns TRUE if the init op has initialised what no checkpoint contains. */
 static gboolean
 has_made_it (const MusterOperation *self)
 {
@@ -458,7 +462,7 @@ has_made_it (const MusterOperation *self)
   return TRUE;
 }
 
-/* What no checkpoint holds is made after a restore, and after an init op that leaves it out. */
+/* Initialises what no checkpoint contains, after a restore or after an init op that omits it. */
 static gboolean
 complete_model (MusterOperation *self, GError **error)
 {
@@ -523,8 +527,8 @@ name_of_init (const MusterPrepareOptions *options)
   return options->init_op != NULL ? options->init_op : "None";
 }
 
-/* Why the model isn't ready. After a restore no init op has run, whatever TensorFlow's words say.
- */
+/* Explains why the model isn't ready. After a restore no init op has run, although TensorFlow's
+ * text says so. */
 static char *
 blame (const MusterOperation *self, const char *why)
 {
@@ -565,7 +569,7 @@ refuse_unready (const MusterOperation *self, const char *why, GError **error)
                       local_init != NULL ? local_init : "None", cause);
 }
 
-/* For recover, a model that isn't ready isn't a failure. */
+/* Recover counts a model that isn't ready as a result, not as a failure. */
 static gboolean
 fall_short (MusterOperation *self, const char *stage, const char *why)
 {
@@ -646,7 +650,7 @@ announce_prepared (MusterOperation *self, GError **error)
 
 /* All of them. */
 
-/* If the lease is lost, that is the failure. */
+/* A lost lease is the cause, whatever failed. */
 static void
 judge_failure (MusterOperation *self, GError **failure)
 {
@@ -658,8 +662,8 @@ judge_failure (MusterOperation *self, GError **failure)
   *failure = lost;
 }
 
-/* Those who wait for the model are told why it isn't prepared; before its first phase, the model is
- * as this chief has found it. */
+/* Announces the failure, so that waiting tasks know why the model isn't prepared. Before the
+ * first phase, the model is as this chief has found it. */
 static void
 announce_failure (MusterOperation *self, const GError *failure)
 {
@@ -669,7 +673,8 @@ announce_failure (MusterOperation *self, const GError *failure)
     muster_announce_failure (self->lease, failure, self->clock);
 }
 
-/* Clears the crash record, since this run ends with an error; failing to write it is ignored. */
+/* Clears the crash record, because this run ends with an error, not by a crash. A failure to
+ * write it is ignored. */
 static void
 end_attempt (MusterOperation *self, GError **failure)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The phase of prepare and recover that restores a checkpoint. */
+/* The phase of prepare and recover that restores a checkpoint: waits for one if that is asked
+ * for, announces the restore and its progress, and notes the result in the report. */
 #include "ready/countdown_private.h"
 #include "session/session_private.h"
 
@@ -16,7 +17,7 @@ muster_operation_can_restore (const MusterPrepareOptions *options)
                                     muster_is_given (options->checkpoint_filename));
 }
 
-/* TRUE in *found if the directory has a checkpoint with complete files. An incomplete one counts as
+/* Sets *found if the directory has a checkpoint with complete files. An incomplete one counts as
  * missing; a state that can't be read is an error. */
 static gboolean
 find_checkpoint (const MusterPrepareOptions *options, gboolean *found, GError **error)
@@ -110,7 +111,7 @@ announce_restoring (RestoreReport *self, const MusterPrepareOptions *options, GE
   return muster_operation_announce (self->operation, MUSTER_CHIEF_RESTORING, self->name, error);
 }
 
-/* Announces the progress. A failed announcement is made up for by the next, which also detects a
+/* Announces the progress. The next announcement makes up for a failed one, and also detects a
  * lost lease. */
 static void
 announce_progress (RestoreReport *self, guint64 done, guint64 total)

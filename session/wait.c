@@ -28,8 +28,9 @@ pass_on (GError *failure, const char *whose, GError **error)
   return FALSE;
 }
 
-/* Gate, local init once in this session, then the ready op. Without a gate, local init may have
- * read uninitialised variables: if the first check reported that, it is run again. */
+/* Waits at the gate, runs local init once in this session, then waits for the ready op. Without
+ * a gate, local init may have read uninitialised variables: if the first check found some, it is
+ * run again. */
 static gboolean
 wait_in_session (MusterOperation *self, MusterWaiter *waiter, GError **error)
 {

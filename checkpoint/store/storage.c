@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The public functions of a store. Each checks its arguments and its path, calls the
- * implementation, and verifies what that promised. Helpers that any store can use are below:
- * reading a file, publishing by a rename, copying. */
+/* The public functions of a store. Each checks its arguments and its path, and calls the
+ * implementation. UNAVAILABLE becomes a store's outage, since from a master that code means a lost
+ * session. Helpers that any store can use are below: reading a file, publishing, copying. */
 #include "checkpoint/store/storage.h"
 
 #include "base/error.h"

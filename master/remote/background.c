@@ -19,7 +19,7 @@ struct _MusterBackgroundTask {
 static void
 run_locked (MusterBackgroundTask *self)
 {
-  self->due_us = MUSTER_WAIT_FOREVER; /* unless it is woken meanwhile */
+  self->due_us = MUSTER_WAIT_FOREVER; /* unless it is woken in the meantime */
   g_mutex_unlock (&self->lock);
   const gint64 due_us = self->work (self->owner, self->cancellable);
   g_mutex_lock (&self->lock);

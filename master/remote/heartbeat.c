@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Renews the leases of all sessions of a master with one call, from a background task. The same
+ * call tells which sessions are lost, whose streams are then ended, and a server that is silent for
+ * too long ends all of them. */
 #include "master/remote/heartbeat_private.h"
 
 #include "master/remote/remote_call_private.h"
 #include "rpc/fork_private.h"
 #include "rpc/proto/muster.pb-c.h"
 
-/* Between the renewals that are sent to a silent server. */
+/* Interval of renewals to a silent server. */
 #define SILENT_PAUSE_US (1 * MUSTER_SECOND)
 
 static const MusterHeartbeatPace default_pace = {
@@ -62,7 +65,7 @@ muster_heartbeat_unref (MusterHeartbeat *self)
   g_free (self);
 }
 
-/* (transfer full) NULL-terminated; their number too. */
+/* Returns the handles (transfer full) NULL-terminated, and their number. */
 static char **
 handles_locked (MusterHeartbeat *self, gsize *n)
 {
@@ -82,7 +85,7 @@ end_stream (gpointer stream, gpointer handle G_GNUC_UNUSED, gpointer why)
   muster_rpc_stream_end (stream, why);
 }
 
-/* Ends all streams; their readers get the error. */
+/* Ends all streams, whose readers get the error. */
 static void
 note_silence_locked (MusterHeartbeat *self)
 {
@@ -117,7 +120,7 @@ is_in (gpointer session G_GNUC_UNUSED, gpointer handle, gpointer gone)
   return g_hash_table_contains (gone, handle);
 }
 
-/* At most as many are lost as were asked for. */
+/* Takes the lost sessions; a server can't report more than were asked for. */
 static void
 take_gone (MusterHeartbeat *self, char **handles, gsize n)
 {
@@ -132,7 +135,7 @@ take_gone (MusterHeartbeat *self, char **handles, gsize n)
   g_mutex_unlock (&self->lock);
 }
 
-/* FALSE with the call's error. */
+/* Asks the server; FALSE with the call's error. */
 static gboolean
 ask (MusterHeartbeat *self, char **handles, gsize n, GCancellable *cancellable, GError **error)
 {
@@ -167,7 +170,7 @@ take_outcome_locked (MusterHeartbeat *self, const GError *failure)
   }
   if (++self->n_unanswered < self->pace.n_unanswered)
     return now_us;
-  note_silence_locked (self); /* if it was stopped, it finds a renewal when it goes on */
+  note_silence_locked (self); /* a server that was stopped finds a renewal when it continues */
   return muster_deadline_after (now_us, MIN (self->pace.renew_us, SILENT_PAUSE_US));
 }
 

@@ -4,10 +4,10 @@
 #include "base/error.h"
 
 #define RENEWALS_PER_LEASE 3
-/* Limits of the duration given by a server. */
+/* Limits of the duration that a server gives. */
 #define LEAST_LEASE_US (30 * MUSTER_MILLISECOND)
 #define MOST_LEASE_US  (3600 * MUSTER_SECOND)
-/* Least timeout of a renewal. */
+/* Minimum timeout of a renewal. */
 #define LEAST_ANSWER_US (1 * MUSTER_SECOND)
 /* Pauses, doubled after each failure. */
 #define FIRST_PAUSE_US (50 * MUSTER_MILLISECOND)

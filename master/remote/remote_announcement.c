@@ -23,7 +23,7 @@ muster_remote_proof (const char *address, const char *model)
   static guint8 secret[32];
   if (g_once_init_enter (&is_drawn)) {
     const int result = getentropy (secret, sizeof secret);
-    g_assert (result == 0); /* Linux has it since 3.17 */
+    g_assert (result == 0); /* Linux has had it since 3.17 */
     g_once_init_leave (&is_drawn, 1);
   }
   g_autofree char *place = g_strconcat (address, "\n", model, NULL);

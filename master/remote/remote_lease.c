@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A chief's lease at a server. The lease is held while the Claim's stream is open and
+ * announcements arrive. One call at a time runs about it, the caller's or the background task's,
+ * which renews when due and claims again when the stream breaks. */
 #include "base/wait_private.h"
 #include "master/goodput_message_private.h"
 #include "master/lease.h"
@@ -7,7 +10,8 @@
 #include "master/remote/remote_private.h"
 #include "master/save_status_message_private.h"
 
-/* A server that refuses an announcement ends the lease's stream; a restarted one has broken it. */
+/* Time to wait for the end of the stream after a refused announcement: a server that refuses one
+ * ends the stream, and a restarted server has broken it. */
 #define VERDICT_US (1 * MUSTER_SECOND)
 
 #define MUSTER_TYPE_REMOTE_LEASE (muster_remote_lease_get_type ())
@@ -23,19 +27,19 @@ struct _MusterRemoteLease {
   GMutex lock;
   GCond changed; /* of is_calling */
   /* guarded by lock */
-  gboolean is_calling;          /* a call about this lease is running: one at a time */
+  gboolean is_calling;          /* a call about this lease is running; one at a time */
   MusterRpcStream *stream;      /* (owned) (nullable) changed only by the thread that calls */
   MusterAnnouncement announced; /* (owned) merged from all so far */
-  /* The master knows the phase: a renewal doesn't repeat it, since a reset or a restart of the
-   * master may have cleared it. */
+  /* A renewal doesn't repeat a phase that was reported, because a reset or a restart of the
+   * master may have cleared it since. */
   gboolean is_phase_reported;
   gint64 durable_us; /* when told.durable became durable */
   gint64 saves_us;   /* when announced.saves was read … */
   gint64 goodput_us; /* … and announced.goodput */
   MusterLeaseTerms terms;
   gint64 due_us;         /* the next renewal */
-  gint64 drain_until_us; /* atomic; when the master stops; 0: it hasn't said so */
-  gboolean is_over;      /* the job is over: the lease isn't needed any more */
+  gint64 drain_until_us; /* atomic; when the master stops; 0: it isn't stopping */
+  gboolean is_over;      /* the job is over, and the lease isn't needed any more */
   GError *lost;          /* (owned) (nullable) */
   /* (owned) (nullable) the master lost the session that claimed: no other chief has the lease, but
    * a new session must claim it */
@@ -76,7 +80,7 @@ check_locked (MusterRemoteLease *self, GError **error)
   return self->lost == NULL;
 }
 
-/* After the grant, the master speaks when it is about to stop. */
+/* After the grant, the master's only message is that it is about to stop. */
 static void
 note_message (MusterRemoteLease *self, GBytes *bytes)
 {
@@ -202,9 +206,9 @@ claim_once (MusterRemoteLease *self, const MusterClaim *claim, MusterAnnouncemen
   return grant->epoch;
 }
 
-/* Claims the lease again after its stream broke. The master may not have noticed that, so the claim
- * takes over from this lease itself. It doesn't take over from another: another chief has a higher
- * epoch, and a restarted master, which assigns epochs anew, doesn't know the session. */
+/* Claims again after the stream broke. The master may not have noticed that, so the claim takes
+ * over from this lease itself. It takes over from no other: another chief has a higher epoch, and a
+ * restarted master, which assigns epochs anew, doesn't know the session. */
 static gboolean
 hold (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
@@ -306,8 +310,8 @@ send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *ca
                                  cancellable, error);
 }
 
-/* The master has refused an announcement. It may have restarted and lost its state: then the stream
- * has broken, and another claim decides. TRUE if that should be tried. */
+/* Returns TRUE if a refused announcement should be tried again by another claim: a master that
+ * restarted lost its state, and has broken the stream. */
 static gboolean
 may_be_held_yet (MusterRemoteLease *self, const GError *refusal)
 {
@@ -390,8 +394,8 @@ begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement,
   return is_mine;
 }
 
-/* Drops an announcement that the master refuses, since repeating it would keep the lease from being
- * renewed. */
+/* Drops an announcement that the master refuses: repeating it would prevent the renewal of the
+ * lease. */
 static void
 take_back (MusterRemoteLease *self, MusterAnnouncement *before)
 {
@@ -457,8 +461,8 @@ remote_lease_is_draining (MusterLease *lease, gint64 *until_us)
   return TRUE;
 }
 
-/* The background task: renews when due, and claims again at once if the stream has broken. After
- * the end of the job it does nothing. */
+/* Renews when due, and claims again at once if the stream has broken. After the end of the job
+ * it does nothing. */
 static gint64
 renew (gpointer owner, GCancellable *cancellable)
 {
@@ -505,7 +509,7 @@ muster_remote_lease_claim (MusterRpcClient *client, const char *session_handle,
   return MUSTER_LEASE (g_steal_pointer (&self));
 }
 
-/* The end of the stream tells the master that the lease is released. */
+/* The end of the stream releases the lease at the master. */
 static void
 muster_remote_lease_dispose (GObject *object)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A master behind gRPC: creates sessions, lists devices, resets. A large graph is named by its
+ * SHA-256 first and sent only if the master doesn't have it. */
 #include "master/remote/remote_master.h"
 
 #include "base/protowire_private.h"
@@ -15,7 +17,7 @@
 #define SCHEME         "grpc://"
 #define SECURED_SCHEME "grpcs://"
 
-/* A smaller graph is sent as quickly as it is asked for. */
+/* Sending a smaller graph costs no more than asking for it. */
 #define LEAST_NAMED_BYTES (64 << 10)
 
 struct _MusterRemoteMaster {
@@ -25,7 +27,7 @@ struct _MusterRemoteMaster {
   MusterHeartbeat *heartbeat; /* (owned) */
   GBytes *placing;            /* (owned) (nullable) the ConfigProto of sessions that have none */
 
-  gint knows_no_graphs; /* atomic: the master doesn't have CreateKnown, or can't be asked */
+  gint knows_no_graphs; /* atomic: the master lacks CreateKnown, or can't be asked */
   GMutex lock;
   MusterGraph *named; /* (owned) (nullable) guarded by lock: the graph of digest */
   MusterDigest digest;
@@ -53,8 +55,8 @@ check_address (const char *target, const char *address, GError **error)
   return NULL;
 }
 
-/* The scheme decides whether TLS is used, and the credentials mustn't contradict it. *to_use is set
- * to the credentials, (transfer full) (nullable). */
+/* The scheme decides whether TLS is used, and the credentials must agree. *to_use is set to the
+ * credentials, (transfer full) (nullable). */
 static gboolean
 choose_credentials (const char *target, MusterRpcCredentials *given, gboolean is_secured,
                     MusterRpcCredentials **to_use, GError **error)
@@ -143,7 +145,7 @@ put_field (MusterRope *out, guint32 number, GBytes *bytes)
   muster_rope_append (out, bytes);
 }
 
-/* It may be large: sent as its bytes, without protobuf-c. */
+/* Sends the graph as its bytes, without protobuf-c, because it may be large. */
 static void
 put_graph (MusterRope *out, MusterGraph *graph)
 {
@@ -154,7 +156,7 @@ put_graph (MusterRope *out, MusterGraph *graph)
   muster_graph_put (graph, out);
 }
 
-/* The digest of the last graph is kept: a client has one. */
+/* Keeps the digest of the last graph: a client usually has one. */
 static MusterDigest
 digest_of (MusterRemoteMaster *self, MusterGraph *graph, MusterRope *bytes)
 {
@@ -199,8 +201,8 @@ call_create (const Creation *self, const char *method, MusterRope *request, GErr
   return session;
 }
 
-/* Creates the session of a graph that the master may have, without sending it. NULL without an
- * error: the graph is to be sent. */
+/* Creates a session of a graph that the master may have, without sending it. NULL without an
+ * error: the graph must be sent. */
 static MusterSession *
 create_known (const Creation *self, GError **error)
 {
@@ -220,7 +222,7 @@ create_known (const Creation *self, GError **error)
                                            (guint8 *)g_bytes_get_data (self->config, NULL)};
   muster_remote_pack (&request, &message.base);
   MusterSession *session = call_create (self, "/muster.Readiness/CreateKnown", &request, &failure);
-  /* A proxy may let only TensorFlow's services through. */
+  /* A proxy may pass only TensorFlow's services. */
   if (muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED) ||
       muster_error_is (failure, MUSTER_ERROR_PERMISSION_DENIED))
     g_atomic_int_set (&self->master->knows_no_graphs, TRUE);
@@ -230,7 +232,7 @@ create_known (const Creation *self, GError **error)
   return session;
 }
 
-/* A master that can't be reached is UNAVAILABLE at once: the caller decides whether to retry, and
+/* A master that can't be reached is UNAVAILABLE at once; the caller decides about retries and
  * reports it. */
 static MusterSession *
 remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config, gint64 deadline_us,
@@ -327,7 +329,7 @@ muster_remote_master_await (MusterRemoteMaster *self, gint64 deadline_us, GCance
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   const MusterRpcOptions options = {.deadline_us = deadline_us, .wait_for_ready = TRUE};
   (void)muster_rpc_client_reach (self->client, deadline_us,
-                                 cancellable); /* the call gives the error */
+                                 cancellable); /* the call reports the error */
   g_autoptr (GBytes) response = muster_rpc_client_call (
       self->client, MUSTER_MASTER_METHOD ("ListDevices"), &request, &options, cancellable, error);
   return response != NULL;

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A task's membership at a server. One background task opens the stream, reads rosters from it,
+ * reports batches, and joins again in the same slot when the stream breaks; other threads only wake
+ * it. */
 #include "base/wait_private.h"
 #include "master/remote/lease_terms_private.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_private.h"
 
-/* News of batches isn't sent more often. */
+/* Minimum interval between reports of batches. */
 #define LEAST_BETWEEN_US (1 * MUSTER_SECOND)
 
 #define MUSTER_TYPE_REMOTE_MEMBERSHIP (muster_remote_membership_get_type ())
 G_DECLARE_FINAL_TYPE (MusterRemoteMembership, muster_remote_membership, MUSTER, REMOTE_MEMBERSHIP,
                       MusterMembership)
 
-/* The background task alone opens and reads the stream, and reports; others wake it. */
+/* Only the background task opens and reads the stream and reports. */
 struct _MusterRemoteMembership {
   MusterMembership parent;
   MusterRpcClient *client;    /* (owned) */
@@ -22,13 +25,13 @@ struct _MusterRemoteMembership {
   /* the task's */
   MusterRpcStream *stream; /* (owned) (nullable) */
   guint n_joins;
-  gboolean is_granted; /* the stream is */
+  gboolean is_granted; /* the stream was granted */
   MusterLeaseTerms terms;
-  gint64 joins_us;   /* when it may join again */
+  gint64 joins_us;   /* the earliest instant of the next join */
   gint64 renews_us;  /* the latest instant of the next report */
-  gint64 reports_us; /* the earliest */
+  gint64 reports_us; /* the earliest instant of the next report */
   gint64 n_reported;
-  gint has_news; /* atomic: batches were reported since, and the task knows */
+  gint has_news; /* atomic: batches were reported since then, and the task knows */
 
   GMutex lock;
   GCond changed; /* of what follows */
@@ -61,7 +64,7 @@ is_over (MusterRemoteMembership *self)
   return self->refused != NULL;
 }
 
-/* Answers about the membership itself; others may be temporary. */
+/* Returns TRUE for a final answer about the membership; others may be temporary. */
 static gboolean
 is_verdict (const GError *error)
 {
@@ -107,7 +110,7 @@ open_stream (MusterRemoteMembership *self, GError **error)
                                      on_stream, self, error);
 }
 
-/* What is wrong with a server's roster, or NULL. */
+/* Returns what is wrong with a server's roster, or NULL. */
 static const char *
 find_fault (MusterRemoteMembership *self, const Muster__Roster *roster)
 {
@@ -178,8 +181,8 @@ take_roster (MusterRemoteMembership *self, GBytes *bytes, GError **error)
   return TRUE;
 }
 
-/* The first join fails for its caller; later ones are tried again, unless the server has decided.
- * It ends a stream without an error (NULL) when the member has left. */
+/* A failure of the first join is the caller's; later ones are retried, unless the server has
+ * decided. The server ends a stream without an error (NULL) when the member has left. */
 static void
 end_stream (MusterRemoteMembership *self, const GError *why)
 {
@@ -201,7 +204,7 @@ end_stream (MusterRemoteMembership *self, const GError *why)
   g_mutex_unlock (&self->lock);
 }
 
-/* Reads what has come. */
+/* Reads the messages that have arrived. */
 static void
 read_stream (MusterRemoteMembership *self, GCancellable *cancellable)
 {
@@ -235,7 +238,8 @@ send_report (MusterRemoteMembership *self, gint64 n_batches, gboolean leaves, gi
   return answer != NULL;
 }
 
-/* A refusal's reason comes on the stream, too; a failed report is repeated soon. */
+/* Reports. The reason of a refusal comes on the stream, too; a failed report is repeated soon.
+ * */
 static void
 report (MusterRemoteMembership *self, GCancellable *cancellable)
 {
@@ -284,8 +288,8 @@ keep_up (gpointer owner, GCancellable *cancellable)
   return report_due_us (self);
 }
 
-/* Every step comes here: only the first after a report wakes the task, which knows when the next is
- * due. */
+/* Called at every step: only the first call after a report wakes the task, which knows when the
+ * next report is due. */
 static void
 remote_membership_report (MusterMembership *membership, gint64 n_batches G_GNUC_UNUSED)
 {
@@ -360,7 +364,7 @@ remote_membership_leave (MusterMembership *membership, gint64 deadline_us,
   return TRUE;
 }
 
-/* The end of the stream tells the server. */
+/* The end of the stream ends the membership at the server. */
 static void
 muster_remote_membership_dispose (GObject *object)
 {

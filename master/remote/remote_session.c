@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A session at a server: each operation is one call of MasterService, encoded by hand where it
+ * may be large. Errors that mean a lost session become ABORTED. */
 #include "base/log_private.h"
 #include "base/protowire_private.h"
 #include "graph/graph_devices_private.h"
@@ -23,7 +25,7 @@ struct _MusterRemoteSession {
   gint is_closed;             /* atomic */
   gboolean has_one_task;      /* nodes of its graphs are for any task */
 
-  GMutex extending;     /* one extension at a time: each needs the version from the previous one */
+  GMutex extending; /* one extension at a time, because each needs the version of the one before */
   gint64 graph_version; /* guarded by extending */
 
   GMutex lock;
@@ -65,7 +67,7 @@ new_request_id (void)
   return 1 + (gint64)(muster_clock_random (muster_system_clock ()) * range);
 }
 
-/* With the number that the master's log has too. */
+/* Logs with the number that the master's log has, too. */
 static void
 log_step (MusterRemoteSession *self, const char *event, gint64 request_id, const char *what)
 {
@@ -133,7 +135,8 @@ feed_names (const MusterStep *step)
 
 /* --- steps --- */
 
-/* The master's timeout: it ends the step itself, and its error arrives in time. */
+/* Returns a timeout for the master that is slightly shorter, so that it ends the step itself and
+ * its error arrives in time. */
 static gint64
 masters_timeout_ms (gint64 left_us)
 {
@@ -153,8 +156,8 @@ options_with_timeout (GBytes *options, gint64 left_us)
   return g_byte_array_free_to_bytes (bytes);
 }
 
-/* The options to send, (transfer full): with the step's deadline, unless they have a timeout, which
- * that accounts for. */
+/* Returns the options to send (transfer full), with the step's deadline, unless they have a
+ * timeout, which the master observes. */
 static GBytes *
 bound_options (const MusterStep *step)
 {

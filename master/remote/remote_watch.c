@@ -51,7 +51,7 @@ muster_remote_watch_new (MusterRpcClient *client, MusterHeartbeat *heartbeat,
   return MUSTER_WATCH (self);
 }
 
-/* After its first message a server is silent until something changes. */
+/* After its first message, a server is silent until something changes. */
 static void
 pass_on (const MusterRemoteWatch *self, GError *failure, GError **error)
 {

@@ -100,8 +100,7 @@ muster_master_new_with_files (const char *target, const char *ca_file, const cha
   return credentials == NULL ? NULL : muster_master_new_secured (target, credentials, error);
 }
 
-/* The function that offers such a target, in the libraries that have it; NULL for any other target.
- */
+/* Returns the function by which a library offers such a target; NULL for any other target. */
 static const char *
 offer_of (const char *target)
 {

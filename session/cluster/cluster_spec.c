@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The tasks of a cluster, which one this process is, and which master its sessions use.
+ * TF_CONFIG is read in tf_config.c. */
 #include "session/cluster/cluster_spec.h"
 
 #include "base/fields_private.h"
@@ -135,7 +137,7 @@ muster_cluster_spec_index (const MusterClusterSpec *self)
 
 /* --- who does what --- */
 
-/* The job of the chief; "master" is its older name. */
+/* Returns the chief's job; "master" is its older name. */
 static const char *
 job_of_chief (const MusterClusterSpec *self)
 {
@@ -221,7 +223,7 @@ muster_cluster_spec_has_own_masters (const MusterClusterSpec *self)
          !(self->session_master != NULL && *self->session_master);
 }
 
-/* As TensorFlow's Estimator sets them. */
+/* Filters as TensorFlow's Estimator does. */
 char **
 muster_cluster_spec_device_filters (const MusterClusterSpec *self)
 {
@@ -296,7 +298,7 @@ lets_through (const char *const *filters, const MusterClusterTask *task)
   return filters == NULL || g_strv_contains (filters, job) || g_strv_contains (filters, whole);
 }
 
-/* Its sessions are there: they show whether it answers. */
+/* Returns TRUE for this task's own master: its sessions show whether it answers. */
 static gboolean
 is_own_master (const MusterClusterSpec *self, const MusterClusterTask *task)
 {

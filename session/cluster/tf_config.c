@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads TF_CONFIG: the cluster, in lists or with indices, this task, and the masters. An error
+ * names the field. */
 #include "base/files/json_text_private.h"
 #include "rpc/address_private.h"
 #include "session/cluster/cluster_spec_private.h"
@@ -19,7 +21,7 @@ muster_tf_config_error (GError **error, const char *format, ...)
   va_start (arguments, format);
   g_autofree char *text = g_strdup_vprintf (format, arguments);
   va_end (arguments);
-  /* a name may have bytes that an escape made */
+  /* a name may contain bytes from an escape */
   g_autofree char *valid = g_utf8_make_valid (text, -1);
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "TF_CONFIG%s", valid);
 }
@@ -217,7 +219,7 @@ muster_cluster_spec_read (MusterClusterSpec *self, const char *text, GError **er
   if (!muster_json_is_one_object (text))
     return muster_tf_config_error (error, " must be one JSON object; use " EXAMPLE);
   if (!json_parser_load_from_data (parser, text, -1, &malformed)) {
-    /* It may contain half a character. */
+    /* the text may end in half a character */
     g_autofree char *why = g_utf8_make_valid (malformed->message, -1);
     return muster_tf_config_error (error, " isn't valid JSON (%s); use " EXAMPLE, why);
   }

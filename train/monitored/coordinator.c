@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The common end of a session's threads: any of them may request a stop, with or without an
+ * error, and the join waits for all. The first error counts; a stop cancels the coordinator's
+ * cancellable. */
 #include "train/monitored/coordinator.h"
 
 #include "base/cancel_link_private.h"
@@ -205,7 +208,7 @@ run_worker (gpointer data)
   return NULL;
 }
 
-/* interval_us below 0: once. */
+/* interval_us below 0: work runs once. */
 static void
 start (MusterCoordinator *self, const char *name, gint64 interval_us, MusterCoordinated work,
        gpointer user_data, GDestroyNotify destroy)

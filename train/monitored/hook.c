@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Calls a hook's functions, and names the hook in their errors. Below: what hooks claim
+ * exclusively, and a hook made of one function. */
 #include "train/monitored/hook.h"
 
 #include "base/error.h"
@@ -18,8 +20,9 @@ muster_hook_init (MusterHook *self G_GNUC_UNUSED)
 {
 }
 
-/* Adds the hook's name to an error, as several hooks may do the same thing. A hook in another
- * language easily returns nothing, which is FALSE without an error. */
+/* Adds the hook's name to an error, because several hooks may do the same thing. FALSE without
+ * an error is reported as the hook's mistake: a function in another language easily returns
+ * nothing. */
 static gboolean
 tell (MusterHook *self, const char *verb, gboolean is_well, GError **error)
 {

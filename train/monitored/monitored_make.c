@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Creates the successive sessions of a monitored session. */
+/* Creates the successive sessions of a monitored session: prepares or waits, runs the hooks'
+ * after_create_session, and measures what that took. After a loss it pauses by the retry policy,
+ * and outbids its own lost lease. */
 #include "base/error.h"
 #include "base/log_private.h"
 #include "checkpoint/state/checkpoint_state.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A monitored session: hooks around each run, and recovery. run_recovered () repeats an attempt
+ * in another session while sessions are lost; muster_monitored_session_finish () ends the hooks,
+ * the threads and the session. Sessions are created in monitored_make.c. */
 #include "train/monitored/monitored_session.h"
 
 #include "base/cancel_link_private.h"

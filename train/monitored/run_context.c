@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* One run of a monitored session: what hooks add to the step's feeds, fetches and options, the
+ * run itself, and the values for each hook afterwards. One context serves all runs, so that a run
+ * allocates little. */
 #include "base/error.h"
 #include "base/protowire_private.h"
 #include "base/require_private.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A scaffold: the ops of a model that a session runs. Each is given, or the only one of its
+ * collection, or built and appended to the graph (ready op, init ops), as TensorFlow's Scaffold
+ * does. */
 #include "train/monitored/scaffold.h"
 
 #include "base/error.h"
