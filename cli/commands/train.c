@@ -47,11 +47,12 @@ find_loss (MusterScaffold *scaffold, const char *asked, char **loss, GError **er
 static void
 say_metric (MusterScaffold *scaffold, const MusterTrainOptions *command, const char *loss)
 {
-  const char *colon = command->metric != NULL ? strrchr (command->metric, ':') : NULL;
+  const char *metric = command->saver.metric;
+  const char *colon = metric != NULL ? strrchr (metric, ':') : NULL;
   g_autofree char *op = NULL;
   if (colon == NULL)
     return;
-  g_autofree char *name = g_strndup (command->metric, (gsize)(colon - command->metric));
+  g_autofree char *name = g_strndup (metric, (gsize)(colon - metric));
   if ((muster_graph_split_input (name, &op) >= 0 &&
        muster_graph_has_node (muster_scaffold_graph (scaffold), op)) ||
       (loss != NULL && strcmp (name, "loss") == 0))
@@ -106,7 +107,7 @@ seed_of (const Job *self)
 static gboolean
 check_end (const Job *self, GError **error)
 {
-  return self->command->steps > 0 || self->command->epochs > 0 ||
+  return self->command->training.until_step > 0 || self->command->training.epochs > 0 ||
          muster_meta_graph_has_own_input (muster_scaffold_meta_graph (self->scaffold)) ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "train needs either --steps=N, the global step to reach, or --epochs=N");
@@ -187,59 +188,36 @@ static gboolean
 train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *trained,
        GError **error)
 {
-  const MusterTrainOptions *command = self->command;
+  const MusterCliOptions *options = self->options;
+  const MusterTrainRole *role = self->role;
   const MusterTrainingListener listener = muster_train_show_listener (show);
-  const MusterSaverOptions saver = {.max_to_keep = command->keep,
-                                    .keep_best = command->keep_best,
-                                    .keep_every_steps = command->keep_every_steps,
-                                    .metric = command->metric,
-                                    .save_timeout_us = command->save_timeout_us,
-                                    .fast = command->fast,
-                                    .n_fast = command->n_fast};
-  const MusterRestoreOptions restore = {.allow_missing = command->allow_missing,
-                                        .fall_back_to_files = command->from_files,
-                                        .count_deaths = TRUE,
-                                        .progress = muster_live_restoring,
-                                        .user_data = show->live};
-  const MusterTraining training = {
-      .scaffold = self->scaffold,
-      .master = master,
-      .is_worker = self->role->is_worker,
-      .is_elastic = self->role->is_elastic,
-      .min_tasks = (guint)command->min_tasks,
-      .max_tasks = (guint)command->max_tasks,
-      .model = self->options->model,
-      .task = self->role->task,
-      .task_number = self->role->index,
-      .n_tasks = self->role->n_tasks,
-      .batches = self->batches,
-      .feeds = (const char *const *)self->data.feeds,
-      .n_feeds = self->data.n_feeds,
-      .loss = self->loss,
-      .until_step = command->steps,
-      .epochs = command->epochs,
-      .without_positions = command->no_positions || has_own_master (self->options),
-      .checkpoint_dir = command->directory,
-      .saver = &saver,
-      .save_us = command->save_us,
-      .save_steps = command->save_steps,
-      .save_auto = command->save_auto,
-      .save_share = command->share,
-      .save_blocking = command->save_blocking,
-      .restore = &restore,
-      .overwrite = command->overwrite,
-      .always_restore = command->restore,
-      .ends_job = !self->role->is_worker,
-      .log_dir = command->log_dir,
-      .preemption = self->preemption,
-      .timeout_us =
-          self->options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : self->options->timeout_us,
-      .step_timeout_us = command->step_timeout_us,
-      .cluster = (const char *const *)self->options->addresses,
-      .chief = self->options->chief,
-      .config = self->options->config,
-      .listener = &listener,
-  };
+  MusterTraining training = self->command->training;
+  MusterRestoreOptions restore = self->command->restore;
+  restore.count_deaths = TRUE;
+  restore.progress = muster_live_restoring;
+  restore.user_data = show->live;
+  training.scaffold = self->scaffold;
+  training.master = master;
+  training.is_worker = role->is_worker;
+  training.is_elastic = role->is_elastic;
+  training.model = options->model;
+  training.task = role->task;
+  training.task_number = role->index;
+  training.n_tasks = role->n_tasks;
+  training.batches = self->batches;
+  training.feeds = (const char *const *)self->data.feeds;
+  training.n_feeds = self->data.n_feeds;
+  training.loss = self->loss;
+  training.without_positions = training.without_positions || has_own_master (options);
+  training.saver = &self->command->saver;
+  training.restore = &restore;
+  training.ends_job = !role->is_worker;
+  training.preemption = self->preemption;
+  training.timeout_us = options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : options->timeout_us;
+  training.cluster = (const char *const *)options->addresses;
+  training.chief = options->chief;
+  training.config = options->config;
+  training.listener = &listener;
   return muster_train (&training, trained, NULL, error);
 }
 
@@ -279,7 +257,7 @@ run (Job *job)
   g_auto (MusterTrained) trained = {.step = -1};
   MusterTrainShow show = {.n_variables = muster_scaffold_n_variables (job->scaffold),
                           .preemption = job->preemption,
-                          .n_fast = job->command->n_fast,
+                          .n_fast = job->command->saver.n_fast,
                           .is_drill = job->command->drill,
                           .is_worker = job->role->is_worker,
                           .waits_for = what_steps_wait_for (job->scaffold)};
@@ -328,7 +306,7 @@ take_role (MusterTrainOptions *command, MusterTrainRole *role, GError **error)
                         "train needs --master=TARGET: the grpc://HOST:PORT of a `muster serve`, or "
                         "local to train in this process");
   }
-  if ((command->min_tasks > 0 || command->max_tasks > 0) && !role->is_elastic) {
+  if ((command->training.min_tasks > 0 || command->training.max_tasks > 0) && !role->is_elastic) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "--min-tasks and --max-tasks need --task=auto; otherwise --tasks is the "
                         "number of tasks");

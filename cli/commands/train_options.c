@@ -37,11 +37,11 @@ static const GOptionEntry entries[] = {
      "TASK"},
     {"tasks", 0, 0, G_OPTION_ARG_INT, AT (tasks),
      "number of tasks, including the chief (default: from TF_CONFIG, or 1)", "N"},
-    {"min-tasks", 0, 0, G_OPTION_ARG_INT, AT (min_tasks),
+    {"min-tasks", 0, 0, G_OPTION_ARG_INT, AT (training.min_tasks),
      "with --task=auto: number of tasks without which training doesn't start, and pauses (default: "
      "1)",
      "N"},
-    {"max-tasks", 0, 0, G_OPTION_ARG_INT, AT (max_tasks),
+    {"max-tasks", 0, 0, G_OPTION_ARG_INT, AT (training.max_tasks),
      "with --task=auto: maximum number of tasks; further ones wait for a place (default: 64)", "N"},
     {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (feeds),
      "data to feed: a NumPy file in batches of its rows; a value (0.5, true, text) or a JSON list, "
@@ -53,13 +53,13 @@ static const GOptionEntry entries[] = {
      "number of rows in a batch (default: the graph's batch size, else 32)", "N"},
     {"seed", 0, 0, G_OPTION_ARG_INT64, AT (seed), "seed of the shuffle of the rows (default: 0)",
      "N"},
-    {"steps", 0, 0, G_OPTION_ARG_INT64, AT (steps),
+    {"steps", 0, 0, G_OPTION_ARG_INT64, AT (training.until_step),
      "global step, shared by all tasks, at which training ends (required, or --epochs, unless the "
      "graph's own input ends)",
      "N"},
-    {"epochs", 0, 0, G_OPTION_ARG_INT64, AT (epochs),
+    {"epochs", 0, 0, G_OPTION_ARG_INT64, AT (training.epochs),
      "number of passes over the rows after which training ends (default: --steps)", "N"},
-    {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (directory),
+    {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (training.checkpoint_dir),
      "checkpoint directory: the latest checkpoint is restored, new ones are saved (default: "
      "none)",
      "DIR"},
@@ -77,29 +77,29 @@ static const GOptionEntry entries[] = {
      "PERCENT"},
     {"save-secs", 0, 0, G_OPTION_ARG_STRING, AT (save_secs),
      "time between checkpoints (default: 10m)", "TIME"},
-    {"keep", 0, 0, G_OPTION_ARG_INT, AT (keep),
+    {"keep", 0, 0, G_OPTION_ARG_INT, AT (saver.max_to_keep),
      "number of checkpoints to keep (-1: all; default: the meta graph's max_to_keep)", "N"},
-    {"keep-best", 0, 0, G_OPTION_ARG_INT, AT (keep_best),
+    {"keep-best", 0, 0, G_OPTION_ARG_INT, AT (saver.keep_best),
      "number of checkpoints with the best --metric to keep beside the newest (-1: none; default: "
      "as the directory's last job)",
      "N"},
-    {"keep-every-steps", 0, 0, G_OPTION_ARG_INT64, AT (keep_every_steps),
+    {"keep-every-steps", 0, 0, G_OPTION_ARG_INT64, AT (saver.keep_every_steps),
      "keep for good the first checkpoint at or after each multiple of N steps (-1: none; default: "
      "as the directory's last job)",
      "N"},
-    {"metric", 0, 0, G_OPTION_ARG_STRING, AT (metric),
+    {"metric", 0, 0, G_OPTION_ARG_STRING, AT (saver.metric),
      "metric of --keep-best: a tensor or op of the graph, loss (that of --loss), or a name that "
      "`muster checkpoint mark` gives values to; and whether its max or min is best (default: as "
      "the directory's last job)",
      "NAME[:OUTPUT]:max|min"},
-    {"allow-missing", 0, 0, G_OPTION_ARG_NONE, AT (allow_missing),
+    {"allow-missing", 0, 0, G_OPTION_ARG_NONE, AT (restore.allow_missing),
      "initialise variables that are missing in the checkpoint, including positions", NULL},
-    {"from-files", 0, 0, G_OPTION_ARG_NONE, AT (from_files),
+    {"from-files", 0, 0, G_OPTION_ARG_NONE, AT (restore.fall_back_to_files),
      "resume from the newest of the directory's files if its state file is missing or unreadable",
      NULL},
-    {"no-positions", 0, 0, G_OPTION_ARG_NONE, AT (no_positions),
+    {"no-positions", 0, 0, G_OPTION_ARG_NONE, AT (training.without_positions),
      "don't store each task's position in the data in the model", NULL},
-    {"log-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (log_dir),
+    {"log-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (training.log_dir),
      "local directory for TensorBoard event files (default: a local checkpoint directory)", "DIR"},
     {"loss", 0, 0, G_OPTION_ARG_STRING, AT (loss),
      "scalar to report; training stops if it is NaN (default: the first in the collection "
@@ -111,13 +111,13 @@ static const GOptionEntry entries[] = {
      "time after which a step's session is considered lost (default: forever)", "TIME"},
     {"save-timeout", 0, 0, G_OPTION_ARG_STRING, AT (save_timeout),
      "time after which a save fails (default: forever)", "TIME"},
-    {"save-blocking", 0, 0, G_OPTION_ARG_NONE, AT (save_blocking),
+    {"save-blocking", 0, 0, G_OPTION_ARG_NONE, AT (training.save_blocking),
      "stop training while a checkpoint is written, instead of writing it in the background", NULL},
     {"drill", 0, 0, G_OPTION_ARG_NONE, AT (drill),
      "rehearse a preemption and report the remaining grace", NULL},
-    {"overwrite", 0, 0, G_OPTION_ARG_NONE, AT (overwrite),
+    {"overwrite", 0, 0, G_OPTION_ARG_NONE, AT (training.overwrite),
      "start a job that is over, or that another chief has prepared", NULL},
-    {"restore", 0, 0, G_OPTION_ARG_NONE, AT (restore),
+    {"restore", 0, 0, G_OPTION_ARG_NONE, AT (training.always_restore),
      "restore the latest checkpoint, even if a chief that died left the model whole on the "
      "master",
      NULL},
@@ -133,14 +133,14 @@ muster_train_options_clear (MusterTrainOptions *self)
   muster_cli_options_clear (&self->common);
   g_strfreev (self->feeds);
   g_free (self->rows);
-  g_free (self->directory);
+  g_free ((char *)self->training.checkpoint_dir);
+  g_free ((char *)self->training.log_dir);
+  g_free ((char *)self->saver.metric);
+  muster_train_tiers_free ((MusterTier *)self->saver.fast, self->saver.n_fast);
   g_strfreev (self->fast_dirs);
-  muster_train_tiers_free (self->fast, self->n_fast);
   g_free (self->save_every);
   g_free (self->save_share);
   g_free (self->save_secs);
-  g_free (self->metric);
-  g_free (self->log_dir);
   g_free (self->loss);
   g_free (self->grace);
   g_free (self->step_timeout);
@@ -150,9 +150,11 @@ muster_train_options_clear (MusterTrainOptions *self)
 static gboolean
 parse_save_every (MusterTrainOptions *self, GError **error)
 {
-  self->save_auto = g_strcmp0 (self->save_every, "auto") == 0;
-  return self->save_every == NULL || self->save_auto ||
-         g_ascii_string_to_signed (self->save_every, 10, 1, G_MAXINT64, &self->save_steps, NULL) ||
+  MusterTraining *training = &self->training;
+  training->save_auto = g_strcmp0 (self->save_every, "auto") == 0;
+  return self->save_every == NULL || training->save_auto ||
+         g_ascii_string_to_signed (self->save_every, 10, 1, G_MAXINT64, &training->save_steps,
+                                   NULL) ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "invalid --save-every '%s' (use a number of steps of 1 or more, or auto)",
                       self->save_every);
@@ -166,7 +168,7 @@ parse_save_share (MusterTrainOptions *self, GError **error)
   if (self->save_share == NULL)
     return TRUE;
   const double percent = g_ascii_strtod (self->save_share, &end);
-  self->share = percent / 100;
+  self->training.save_share = percent / 100;
   return (end != self->save_share && (*end == '\0' || strcmp (end, "%") == 0) && percent > 0 &&
           percent < 100) ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -174,13 +176,24 @@ parse_save_share (MusterTrainOptions *self, GError **error)
                       self->save_share);
 }
 
+static gboolean
+parse_tiers (MusterTrainOptions *self, GError **error)
+{
+  MusterTier *fast = NULL;
+  if (!muster_train_tiers_parse (self->fast_dirs, &fast, &self->saver.n_fast, error))
+    return FALSE;
+  self->saver.fast = fast;
+  return TRUE;
+}
+
 /* What is wrong with options together (nullable). */
 static const char *
 find_conflict (const MusterTrainOptions *self)
 {
-  if (self->steps != 0 && self->epochs != 0)
+  const MusterTraining *training = &self->training;
+  if (training->until_step != 0 && training->epochs != 0)
     return "--steps can't be combined with --epochs";
-  if (self->steps < 0 || self->epochs < 0)
+  if (training->until_step < 0 || training->epochs < 0)
     return "--steps and --epochs must be 1 or more";
   if (self->batch_size < 0)
     return "--batch-size must be 1 or more";
@@ -188,13 +201,13 @@ find_conflict (const MusterTrainOptions *self)
     return "--save-every can't be combined with --save-secs";
   if (self->save_share != NULL && g_strcmp0 (self->save_every, "auto") != 0)
     return "--save-share needs --save-every=auto";
-  if (self->epochs > 0 && self->feeds == NULL)
+  if (training->epochs > 0 && self->feeds == NULL)
     return "--epochs needs --feed, whose rows it counts; for the graph's own input use --steps=N";
-  if (self->keep_best > 0 && self->metric == NULL)
+  if (self->saver.keep_best > 0 && self->saver.metric == NULL)
     return "--keep-best needs --metric=NAME:max or NAME:min, such as loss:min";
-  if (self->fast_dirs != NULL && self->directory == NULL)
+  if (self->fast_dirs != NULL && training->checkpoint_dir == NULL)
     return "--fast-dir needs --checkpoint-dir, the durable directory behind it";
-  if (self->min_tasks < 0 || self->max_tasks < 0)
+  if (training->min_tasks > G_MAXINT || training->max_tasks > G_MAXINT)
     return "--min-tasks and --max-tasks must be 1 or more";
   if (self->feeds == NULL && (self->rows != NULL || self->batch_size > 0))
     return "--rows and --batch-size need --feed=NAME=@FILE.npy";
@@ -211,14 +224,14 @@ read_time (const char *text, gint64 *time_us, GError **error)
 static gboolean
 read_times (MusterTrainOptions *self, GError **error)
 {
-  if (!read_time (self->save_secs, &self->save_us, error) ||
+  if (!read_time (self->save_secs, &self->training.save_us, error) ||
       !read_time (self->grace, &self->grace_us, error) ||
-      !read_time (self->step_timeout, &self->step_timeout_us, error) ||
-      !read_time (self->save_timeout, &self->save_timeout_us, error))
+      !read_time (self->step_timeout, &self->training.step_timeout_us, error) ||
+      !read_time (self->save_timeout, &self->saver.save_timeout_us, error))
     return FALSE;
-  if (self->step_timeout_us == MUSTER_WAIT_FOREVER)
-    self->step_timeout_us = 0;
-  return self->save_us > 0 || self->save_secs == NULL ||
+  if (self->training.step_timeout_us == MUSTER_WAIT_FOREVER)
+    self->training.step_timeout_us = 0;
+  return self->training.save_us > 0 || self->save_secs == NULL ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "invalid --save-secs '%s' (use 1s or more)", self->save_secs);
 }
@@ -229,11 +242,10 @@ check_options (MusterTrainOptions *self, GError **error)
   const char *conflict = find_conflict (self);
   if (conflict != NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", conflict);
-  return muster_cli_check_path ("--checkpoint-dir", self->directory, error) &&
-         muster_cli_check_path ("--log-dir", self->log_dir, error) &&
+  return muster_cli_check_path ("--checkpoint-dir", self->training.checkpoint_dir, error) &&
+         muster_cli_check_path ("--log-dir", self->training.log_dir, error) &&
          parse_save_every (self, error) && parse_save_share (self, error) &&
-         muster_train_tiers_parse (self->fast_dirs, &self->fast, &self->n_fast, error) &&
-         read_times (self, error);
+         parse_tiers (self, error) && read_times (self, error);
 }
 
 gboolean
