@@ -17,6 +17,7 @@ def refusal(code):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
+    disable_nagle_algorithm = True  # the body follows the header at once
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *unused):

@@ -9,6 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import peer
+from moto.s3.models import s3_backends
 from peer import BUCKET, DIR
 
 peer.S3Test.program = os.path.abspath(sys.argv.pop(1))
@@ -99,34 +100,36 @@ class AlienTest(peer.S3Test):
         super().setUp()
         self.n_buckets = 0
         self.shared = None  # the bucket of what only reads
+        self.moto_store = s3_backends["123456789012"]["aws"]  # asked directly: half of the test's time was its preparations
         self.tool = self.store(fake_clock=True, RETRY_MS="2000")
 
     def lay_out(self):
         """A bucket of its own, each time with the same content: what is known of a bucket's store is to be found out each time."""
         self.n_buckets += 1
         bucket = "bucket-%d" % self.n_buckets
-        self.s3.create_bucket(Bucket=bucket)
+        self.moto_store.create_bucket(bucket, "us-east-1")
         for key, body in (("run/large", b"x" * (2 << 20)), ("run/empty", b"")):
-            self.s3.put_object(Bucket=bucket, Key=key, Body=body)
+            self.moto_store.put_object(bucket, key, body)
         self.s3.create_multipart_upload(Bucket=bucket, Key="run/left")
-        return bucket, self.s3.put_object(Bucket=bucket, Key="run/old", Body=b"one")["ETag"]
+        return bucket, self.moto_store.put_object(bucket, "run/old", b"one").etag
 
     def content(self, bucket):
-        listed = self.s3.list_objects_v2(Bucket=bucket).get("Contents", [])
-        return {one["Key"]: (one["Size"], one["ETag"]) for one in listed if "muster-conditions" not in one["Key"]}
+        keys = self.moto_store.buckets[bucket].keys
+        return {name: (key.size, key.etag) for name, key in keys.items() if "muster-conditions" not in name}
 
     def perform(self, operation, rule):
         """Its answer, without what differs each time, the bucket before and after it, and the number of requests."""
         bucket, old = self.lay_out() if operation not in READS or self.shared is None else self.shared
         self.shared = (bucket, old) if operation in READS else self.shared
         before = self.content(bucket)
+        self.assertEqual(before["run/old"], (3, old))
         self.proxy.rule = rule
         answer = self.tool.ask(*OPERATIONS[operation]("s3://%s/run" % bucket, old))
         self.proxy.rule = None
         answer.pop("mtime_us", None)
         after = self.content(bucket)
         if (bucket, old) != self.shared:
-            self.s3.delete_object(Bucket=bucket, Key="run/large")  # the server has them all in memory
+            self.moto_store.delete_object(bucket, "run/large")  # the server has them all in memory
         return answer, before, after, rule.seen
 
     def check_failure(self, answer, before, after, wanted):

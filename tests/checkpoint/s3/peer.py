@@ -22,6 +22,10 @@ os.environ["MOTO_S3_DEFAULT_MAX_KEYS"] = "50"  # a list's page
 
 import boto3
 from moto.server import ThreadedMotoServer
+from werkzeug.serving import WSGIRequestHandler
+
+# A header and a body are two writes: the second would wait 40 ms for the client to acknowledge the first.
+WSGIRequestHandler.disable_nagle_algorithm = True
 
 logging.getLogger("werkzeug").setLevel(logging.ERROR)
 
@@ -154,6 +158,7 @@ class Cut(Exception):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, *unused):
         pass
