@@ -160,6 +160,7 @@ WALK = """# Walks
 | 2 | `ask ()` | `a/a.c` | 1 | asks |
 | 3 | `answer ()` | `b/b.c` | 2, through `ANSWER` | answers |
 | 4 | `each ()` | `a/a.c` | 1, through `visit` | is handed over by hop 1 |
+| 5 | `hear ()` | `b/b.c` | 2, through `func` of `listen` | listens |
 """
 CODE = {"a/a.c": """static void
 each (int i)
@@ -171,6 +172,13 @@ static void
 ask (void)
 {
   call (ANSWER);
+  func ();
+}
+
+void
+listen (Func f)
+{
+  func = f;
 }
 
 void
@@ -188,7 +196,12 @@ void
 enter (void)
 {
   add (ANSWER, answer);
-  other ();
+  listen (hear);
+}
+
+static void
+hear (void)
+{
 }
 """}
 
@@ -210,16 +223,18 @@ class Walks(unittest.TestCase):
 
     def test_a_function_that_moved_away_is_found(self):
         self.assertEqual(self.problems(b=[("answer (void)", "reply (void)")]), ["no function answer () in b/b.c"])
-        self.assertEqual(self.problems(walk=WALK.replace("| `b/b.c`", "| `b/none.c`")), ["no function answer () in b/none.c"])
+        self.assertEqual(self.problems(walk=WALK.replace("| `b/b.c`", "| `b/none.c`", 1)), ["no function answer () in b/none.c"])
 
     def test_a_hop_that_is_called_no_longer_is_found(self):
         self.assertEqual(self.problems(a=[("  ask ();", "  /* ask (); */")]), ["begin () doesn't call ask ()"])
         self.assertEqual(self.problems(a=[("call (ANSWER)", "call (OTHER)")]), ["ask () doesn't use ANSWER"])
         self.assertEqual(self.problems(b=[("ANSWER, answer", "ANSWER, reply")]), ["nothing hands answer () over as ANSWER"])
         self.assertEqual(self.problems(a=[("visit (each)", "visit (NULL)")]), ["nothing hands each () over as visit"])
+        self.assertEqual(self.problems(a=[("func = f", "other = f")]), ["no listen () beside a/a.c uses func"])
+        self.assertEqual(self.problems(b=[("listen (hear)", "listen (NULL)")]), ["nothing hands hear () to listen ()"])
 
     def test_a_row_that_is_no_hop_is_found(self):
-        self.assertEqual(self.problems(walk=WALK.replace("| 1, through `visit`", "| one")), ["a hop is | NUMBER | `function ()` | `file` | CALLER | sentence |"])
+        self.assertEqual(self.problems(walk=WALK.replace("| 2, through `func` of `listen`", "| one")), ["a hop is | NUMBER | `function ()` | `file` | CALLER | sentence |"])
         self.assertEqual(self.problems(walk=WALK.replace("| 1 | asks", "| 3 | asks")), ["hop 3 isn't before it"])
         self.assertEqual(self.problems(walk=WALK.replace("| 1 | asks", "| | asks")), ["nobody calls ask ()"])
 

@@ -5,6 +5,8 @@
     | 3 | `run ()` | `a/b.c` | 2 | what it does |                 the function of hop 2 calls run ()
     | 4 | `answer ()` | `c/d.c` | 3, through `ask` | … |          hop 3 uses `ask`, and a statement in c/ names `ask` and
                                                                   `answer`, or an earlier hop hands `answer` over
+    | 5 | `hear ()` | `e/f.c` | 4, through `func` of `set` | … |  hop 4 uses `func`, as does set () in c/, to which a statement
+                                                                  in e/ hands `hear`
 """
 import os
 import re
@@ -13,22 +15,22 @@ import sys
 import references
 
 LIST = "docs/walks.md"
-ROW = re.compile(r"^\| (\d+) \| `(\w+) \(\)` \| `([\w/.-]+)` \| (?:(\d+)(?:, through `(\w+)`)?)? ?\| (.+) \|$")
+ROW = re.compile(r"^\| (\d+) \| `(\w+) \(\)` \| `([\w/.-]+)` \| (?:(\d+)(?:, through `(\w+)`(?: of `(\w+)`)?)?)? ?\| (.+) \|$")
 NOISE = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
 class Hop:
     def __init__(self, line, match):
         self.line, self.number, self.name, self.path = line, int(match.group(1)), match.group(2), match.group(3)
-        self.caller, self.through = match.group(4) and int(match.group(4)), match.group(5)
+        self.caller, self.through, self.setter = match.group(4) and int(match.group(4)), *match.group(5, 6)
 
 
 def walks_of(text):
     """(heading, its hops); rows of a table that aren't hops are an error."""
     walks, problems = [], []
     for line, row in enumerate(text.splitlines(), 1):
-        if row.startswith("## "):
-            walks.append((row[3:], []))
+        if re.match(r"##+ ", row):
+            walks.append((row.lstrip("# "), []))
         elif re.match(r"\| *\d", row):
             match = ROW.match(row)
             if match and walks:
@@ -53,6 +55,21 @@ def hands(code, name, through):
     return any(re.search(r"\b%s\b(?! \()" % name, part) and re.search(r"\b%s\b" % through, part) for part in re.split(r"[;{}]", code))
 
 
+def check_handing(hop, hops, codes):
+    """What is wrong with the way by which a callback reaches who calls it."""
+    caller, beside = hops[hop.caller - 1], codes(os.path.dirname(hop.path), True)
+    if hop.setter is not None:
+        setters = [body_of(code, hop.setter) or "" for code in codes(os.path.dirname(caller.path), True)]
+        if not any(re.search(r"\b%s\b" % hop.through, setter) for setter in setters):
+            return "no %s () beside %s uses %s" % (hop.setter, caller.path, hop.through)
+        handed = any(hands(code, hop.name, hop.setter) for code in beside)
+        return None if handed else "nothing hands %s () to %s ()" % (hop.name, hop.setter)
+    before = [body_of(codes(other.path), other.name) or "" for other in hops[:hop.number - 1]]
+    handed = any(re.search(r"\b%s\b(?! \()" % hop.name, body) for body in before) or any(
+        hands(code, hop.name, hop.through) for code in beside)
+    return None if handed else "nothing hands %s () over as %s" % (hop.name, hop.through)
+
+
 def check_hop(hop, hops, codes):
     """What is wrong with one hop, whose caller stands before it."""
     body = body_of(codes(hop.path), hop.name)
@@ -68,12 +85,7 @@ def check_hop(hop, hops, codes):
         return None if way and calls(way, hop.name) else "%s () doesn't call %s ()" % (caller.name, hop.name)
     if not re.search(r"\b%s\b" % hop.through, way):
         return "%s () doesn't use %s" % (caller.name, hop.through)
-    before = [body_of(codes(other.path), other.name) or "" for other in hops[:hop.number - 1]]
-    beside = codes(os.path.dirname(hop.path), True)
-    if any(re.search(r"\b%s\b(?! \()" % hop.name, body) for body in before) or any(
-            hands(code, hop.name, hop.through) for code in beside):
-        return None
-    return "nothing hands %s () over as %s" % (hop.name, hop.through)
+    return check_handing(hop, hops, codes)
 
 
 def check(root):
