@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server's owner asks it from within its process.
+/* Questions that a server's owner asks it from within its process. */
 #include "base/unpack_private.h"
 #include "rpc/proto/health.pb-c.h"
 #include "server/core/server_private.h"
@@ -32,7 +32,7 @@ muster_server_check (MusterServer *self, gint64 timeout_us, GError **error)
     return FALSE;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   const MusterRpcOptions options = {.deadline_us = muster_deadline_after (now_us, timeout_us)};
-  g_auto (MusterRope) request = MUSTER_ROPE_INIT; /* the empty name: the server as a whole */
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT; /* the empty name means the server as a whole */
   g_autoptr (GBytes) answer = muster_rpc_client_call (self->itself, "/grpc.health.v1.Health/Check",
                                                       &request, &options, NULL, error);
   return answer != NULL && says_serving (answer, error);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A server: it creates its parts, registers the services, listens, drains and stops. Stopping
+ * has an order, in muster_server_stop (). */
 #include "server/server.h"
 
 #include "base/log_private.h"
@@ -20,9 +22,9 @@
  * collect its sessions itself. */
 #define CLOSE_EXPIRED (5 * MUSTER_SECOND)
 
-/* Calls beside steps and watches: sessions, claims, leases, status, health. */
+/* Calls besides steps and watches: sessions, claims, leases, status, health. */
 #define SPARE_STREAMS 4096
-/* Calls whose request is on its way, beside the steps'. */
+/* Calls whose request hasn't arrived, besides the steps. */
 #define SPARE_BARE 1024
 
 #define DEFAULT_CHIEF_LEASE_US (15 * MUSTER_SECOND)
@@ -58,8 +60,8 @@ max_threads (MusterServer *self)
   return (guint)MIN (muster_limits_max (self->limits, MUSTER_LIMIT_STEPS), G_MAXINT / 2);
 }
 
-/* One connection may hold as many calls as the limits allow, since a gateway has only one: if they
- * were fewer, its steps could wait for its watches to end. */
+/* A connection may have as many calls as the limits allow. A gateway has only one connection, so
+ * with fewer its steps could wait until its watches end. */
 static guint
 max_streams (MusterLimits *limits)
 {
@@ -154,7 +156,7 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
 void
 muster_server_free (MusterServer *self)
 {
-  if (self == NULL || muster_rpc_is_forked ()) /* its threads are the parent's */
+  if (self == NULL || muster_rpc_is_forked ()) /* in a child process its threads are the parent's */
     return;
   muster_server_stop (self, 0);
   muster_http_service_free (self->http);
@@ -185,7 +187,7 @@ muster_server_free (MusterServer *self)
   g_free (self);
 }
 
-/* An address other than loopback is reachable by untrusted clients. */
+/* Other addresses than loopback can be reached by untrusted clients. */
 gboolean
 muster_server_may_listen (const MusterServerOptions *options, const char *address, GError **error)
 {
@@ -260,7 +262,7 @@ muster_server_is_drained (MusterServer *self, char **awaited)
     const MusterAnnouncement *chief = chiefs->pdata[i];
     if (!chief->alive || chief->drain != MUSTER_DRAIN_OFFERED ||
         chief->phase == MUSTER_CHIEF_OVER || chief->failed)
-      continue; /* it saves nothing more */
+      continue; /* it makes no further save */
     g_autofree char *owner = muster_announcement_owner (chief);
     if (awaited != NULL)
       *awaited = g_strdup_printf ("'%s', %s,", chief->model, owner);
@@ -293,8 +295,8 @@ log_stopped (MusterServer *self, gint64 began_us)
               "stopped after %s; it was up for %s", took, up);
 }
 
-/* Watches end first, as they would outlast any grace. The health port and HTTP end last, as they
- * report the server's state. */
+/* Ends watches first, because they would outlast any grace. The health port and HTTP end last,
+ * because they report the server's state. */
 void
 muster_server_stop (MusterServer *self, gint64 grace_us)
 {

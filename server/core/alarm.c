@@ -7,7 +7,7 @@ struct _MusterAlarm {
   MusterAlarmFunc func;
   gpointer data;
 
-  GMutex lock; /* no other is taken while it is held */
+  GMutex lock; /* no other lock is taken while it is held */
   /* guarded by lock */
   GThread *thread;    /* (owned) (nullable) */
   gint64 sleeps_till; /* MUSTER_WAIT_FOREVER also while func is called */
@@ -38,8 +38,8 @@ muster_alarm_free (MusterAlarm *self)
   g_free (self);
 }
 
-/* The cancellable of the next sleep (transfer full), or NULL after the stop. It is made before the
- * call, so that what is set during that ends the sleep. */
+/* Returns the cancellable of the next sleep (transfer full), or NULL after the stop. It is
+ * created before the call, so that an instant which is set during the call ends the sleep. */
 static GCancellable *
 begin_round (MusterAlarm *self)
 {
@@ -66,7 +66,7 @@ work (gpointer data)
     g_mutex_lock (&self->lock);
     self->sleeps_till = next_us;
     g_mutex_unlock (&self->lock);
-    /* The next round follows however the sleep ended. */
+    /* The next round follows, however the sleep ended. */
     (void)muster_clock_wait_until (self->clock, next_us, nap, NULL);
   }
 }

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-/* Smaller ones are sent as quickly as they are asked for. */
+/* Sending a smaller graph costs no more than asking for it. */
 #define LEAST_BYTES (64 << 10)
-/* Of the limit of memory, they may have this part. */
+/* The part of the memory limit that they may occupy. */
 #define SHARE 16
 
 typedef struct {
@@ -48,7 +48,7 @@ muster_known_graphs_free (MusterKnownGraphs *self)
   g_free (self);
 }
 
-/* Its bytes (transfer full), which are now the last used. Call with the lock held. */
+/* Returns its bytes (transfer full), which are now the last used. Call with the lock held. */
 static GBytes *
 use_locked (MusterKnownGraphs *self, GList *link)
 {
@@ -57,7 +57,7 @@ use_locked (MusterKnownGraphs *self, GList *link)
   return g_bytes_ref (((Entry *)link->data)->bytes);
 }
 
-/* The bytes of a graph without what else is kept in memory with them. */
+/* Returns the bytes of a graph alone, which otherwise keep more memory alive. */
 static GBytes *
 without_rest (GBytes *graph, gsize held_bytes)
 {
@@ -67,7 +67,7 @@ without_rest (GBytes *graph, gsize held_bytes)
   return g_bytes_new (g_bytes_get_data (graph, NULL), size);
 }
 
-/* They aren't counted, as most are a session's too. */
+/* Returns the limit. The graphs aren't counted, because most are a session's, too. */
 static guint64
 most_bytes (void)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The server's limits and their use: a counter or a measurement for each. muster_limits_take ()
+ * checks before anything is added; refusals are logged. */
 #include "server/core/limits.h"
 
 #include "base/log_private.h"
@@ -33,7 +35,8 @@ typedef struct {
   guint64 used;    /* atomic */
   guint64 refused; /* atomic */
   MusterLogLimit messages;
-  void (*measure) (MusterLimitUse *usage, gpointer data); /* (nullable) instead of these */
+  void (*measure) (MusterLimitUse *usage,
+                   gpointer data); /* (nullable) measures instead of counting */
   gpointer data;
 } State;
 
@@ -132,7 +135,8 @@ muster_limits_allow (MusterLimits *self, MusterLimit limit, guint64 n_bytes, GEr
   return TRUE;
 }
 
-/* The process's current limit of open files; the operator may raise it at any time. */
+/* Returns the process's current limit of open files, which the operator may raise at any time.
+ * */
 static guint64
 max_open_files (void)
 {

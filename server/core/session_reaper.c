@@ -12,7 +12,7 @@ struct _MusterSessionReaper {
   MusterExpired expired;
   gpointer user_data;
   guint64 n_expired;  /* atomic */
-  MusterAlarm *alarm; /* (owned) collects */
+  MusterAlarm *alarm; /* (owned) collects when the first lease expires */
 };
 
 /* Collects the expired sessions; returns the instant of the next collection. */

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The sessions that a server serves, by handle: uses of a session, which a close waits for,
+ * leases, and the handles that a reset ended. Lookups share a read lock. */
 #include "server/core/sessions.h"
 
 #include "base/blocking_private.h"
@@ -11,8 +13,8 @@
 
 /* After this many closed sessions, memory is returned to the system. */
 #define MANY_LEFT 32
-/* The handles kept per generation of resets; a master behind a gateway may be reset any number of
- * times. */
+/* Number of handles kept per generation of resets, because a master behind a gateway may be
+ * reset any number of times. */
 #define MOST_RESET 10000
 
 struct _MusterSessions {
@@ -258,8 +260,9 @@ unless_unknown (MusterSessions *self, MusterServed *served, const char *handle, 
 
 typedef enum { LOOK, USE, LAST } Purpose;
 
-/* A use begins under the lock: either the collector of expired sessions sees it, or the session is
- * no longer found. So does a lasting one, for whoever takes the session. */
+/* Finds a session and begins a use under the lock, so that the collector of expired sessions
+ * sees the use, or the session isn't found any more. The same holds for a lasting use and whoever
+ * takes the session. */
 static MusterServed *
 find_session (MusterSessions *self, const char *handle, Purpose purpose)
 {
@@ -372,7 +375,7 @@ muster_sessions_trim (MusterSessions *self)
     self->n_left = 0;
   g_rw_lock_writer_unlock (&self->lock);
   if (is_time)
-    (void)malloc_trim (0); /* whether any memory was returned doesn't matter */
+    (void)malloc_trim (0); /* it is irrelevant whether memory was returned */
 }
 
 GPtrArray *
@@ -408,7 +411,7 @@ muster_sessions_unsay_reset (MusterSessions *self, GPtrArray *taken)
   g_rw_lock_writer_unlock (&self->lock);
 }
 
-/* When to look at a session's lease again; MUSTER_WAIT_FOREVER: it has none. */
+/* Returns when to examine a session's lease again; MUSTER_WAIT_FOREVER: it has none. */
 static gint64
 look_at_lease (MusterServed *served, gint64 now_us)
 {
@@ -436,7 +439,8 @@ next_look (MusterSessions *self, gint64 now_us)
 gint64
 muster_sessions_take_expired (MusterSessions *self, gint64 now_us, GPtrArray *expired)
 {
-  gint64 next_us = next_look (self, now_us); /* usually none has expired: don't block readers */
+  gint64 next_us =
+      next_look (self, now_us); /* usually none has expired, and readers aren't blocked */
   if (next_us > now_us)
     return next_us;
   GHashTableIter iter;

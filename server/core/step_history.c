@@ -40,7 +40,8 @@ muster_step_history_free (MusterStepHistory *self)
   g_free (self);
 }
 
-/* Only the first step of a period makes a note: steps in flight beside it are counted in either. */
+/* Notes the counts at the first step of a period. Steps that run at the same time count in
+ * either period. */
 static void
 note (MusterStepHistory *self, gint64 period)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes and ends sessions behind a gateway, and what asks the master as a whole.
+/* Creating and ending sessions behind a gateway, and calls to the master as a whole. Calls on a
+ * session are in gateway_step.c. */
 #include "server/gateway/gateway_private.h"
 
 #include "base/protowire_private.h"
@@ -87,7 +88,7 @@ take_in (Creation *self, MusterRpcCall *call, const MusterRpcMessage *answer, GE
     muster_remote_session_forget (session); /* another client uses it too */
     return FALSE;
   }
-  self->has_place = FALSE; /* owned by the table now */
+  self->has_place = FALSE; /* the table owns it now */
   if (self->lease_us > 0)
     muster_session_reaper_watch (server->reaper, self->lease_us);
   return TRUE;
@@ -105,7 +106,7 @@ on_created (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
     muster_rpc_call_finish (call, error);
 }
 
-/* graph (nullable): there was none, with an error. It is a part of request. */
+/* Begins a creation. graph is a part of request; NULL: there was none, with an error. */
 static gboolean
 begin_creation (Creation *self, MusterRpcCall *call, GBytes *graph, GBytes *request, GError **error)
 {
@@ -144,7 +145,7 @@ forward_creation (Creation *creation, MusterRpcCall *call, MusterRpcMessage *mes
   muster_rpc_call_proxy (call, client, message, &options, on_created, creation);
 }
 
-/* The CreateSession for the master. */
+/* Returns the CreateSession for the master. */
 static MusterRpcMessage *
 message_with (GBytes *graph, GBytes *config)
 {
@@ -159,8 +160,8 @@ message_with (GBytes *graph, GBytes *config)
   return muster_rpc_message_new (&rope);
 }
 
-/* Takes creation, which has begun. request (nullable) is passed on as it is if the master takes
- * what it has: config (nullable), and the graph. */
+/* Sends the creation (transfer full), which has begun. request (nullable) is passed on unchanged
+ * if the master takes what it contains: config (nullable), and the graph. */
 static void
 place_creation (Creation *creation, MusterRpcCall *call, GBytes *request, GBytes *config)
 {
@@ -261,8 +262,9 @@ close_session (MusterRpcCall *call, GBytes *request, gpointer data)
 void
 muster_gateway_note_loss (MusterGateway *self, MusterServed *served, const GError *error)
 {
-  /* Recognises TensorFlow's and muster's messages, as a step may fail with the same code for other
-   * reasons. An unrecognised reset only leaves the session in the table. */
+  /* Recognises a reset by TensorFlow's and muster's messages, because a step may fail with the
+   * same code for other reasons. A reset that isn't recognised only leaves the session in the
+   * table. */
   const gboolean was_reset = muster_failure_is_reset (error);
   if (!muster_error_is (error, MUSTER_ERROR_ABORTED) ||
       (!was_reset &&
@@ -313,7 +315,7 @@ on_reset (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
   muster_rpc_call_finish_proxied (call, passed);
 }
 
-/* (transfer full); NULL if it has ended the call with an error. */
+/* Returns the master (transfer full), or NULL if it has ended the call with an error. */
 static MusterMaster *
 find_remote (MusterServer *server, MusterRpcCall *call)
 {

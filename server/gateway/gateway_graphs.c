@@ -52,7 +52,7 @@ add_use (MusterGatewayGraphs *self, MusterGraph *graph)
   g_hash_table_insert (self->uses, muster_graph_ref (graph), GUINT_TO_POINTER (n + 1));
 }
 
-/* In the process's memory, once however many sessions use it. */
+/* Counts the graph in the process's memory, once for all its sessions. */
 static gboolean
 count_graph (MusterGraph *graph, GError **error)
 {
@@ -65,7 +65,7 @@ muster_gateway_graphs_get (MusterGatewayGraphs *self, GBytes *bytes, GError **er
 {
   g_autoptr (MusterGraph) fresh = muster_graph_new (bytes);
   gpointer known;
-  (void)muster_graph_hash (fresh); /* computed here, without the lock */
+  (void)muster_graph_hash (fresh); /* computed here, outside the lock */
   g_mutex_lock (&self->lock);
   gboolean is_known = g_hash_table_lookup_extended (self->uses, fresh, &known, NULL);
   MusterGraph *graph =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a gateway reads of a request.
+/* Reads the few fields of a request that a gateway needs. */
 #include "server/gateway/gateway_private.h"
 
 #include "base/hash_private.h"
@@ -50,7 +50,7 @@ note_name (MusterGatewayPeek *peek, const MusterRpcField *field)
                     : muster_hash_bytes (&field->size, sizeof field->size, peek->names);
 }
 
-/* A position is a scalar: a feed too long to be read isn't one. */
+/* A position is a scalar, so a feed that is too long to be read isn't one. */
 static gboolean
 is_position (const MusterRpcField *feed)
 {

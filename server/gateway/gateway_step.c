@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is called on a session behind a gateway: the way of a step.
+/* Calls on a session behind a gateway: each is admitted like a step of the server, forwarded as
+ * bytes, and read for what may change readiness or positions. No thread waits for the answer. */
 #include "server/gateway/gateway_private.h"
 
 #include "base/hash_private.h"
@@ -31,8 +32,8 @@ find_seen (MusterGateway *self, const MusterGatewayPeek *peek, guint64 *mark)
   return &self->seen[*mark % MUSTER_GATEWAY_SEEN];
 }
 
-/* The error in RunStep's response, with the readable part of its message; (transfer full)
- * (nullable). */
+/* Returns the error in RunStep's response, with the readable part of its message; (transfer
+ * full) (nullable). */
 static GError *
 error_in (const MusterRpcMessage *answer)
 {
@@ -64,8 +65,8 @@ typedef struct {
   gint64 began_us;
   gint64 request_id;
   guint64 node_bytes;     /* the size of ExtendSession's nodes */
-  gint64 callable;        /* that is released */
-  gboolean is_positioned; /* the callable that is made feeds a position */
+  gint64 callable;        /* the callable to release */
+  gboolean is_positioned; /* the new callable feeds a position */
   guint64 *seen;          /* the step's slot */
   guint64 mark;           /* the value to store there */
 } Call;
@@ -106,7 +107,7 @@ note_extension (Call *self)
   g_mutex_unlock (&served->extending);
 }
 
-/* Of callables, a gateway only records those that feed a position. */
+/* Records a callable that feeds a position; others need no record. */
 static void
 note_callable (Call *self, const MusterRpcMessage *answer)
 {
@@ -119,7 +120,7 @@ note_callable (Call *self, const MusterRpcMessage *answer)
       muster_served_add_callable (self->guard.served, (gint64)field.value, callable);
 }
 
-/* What a call has changed that succeeded. */
+/* Records what a successful call has changed. */
 static void
 note_success (Call *self, const MusterRpcMessage *answer)
 {
@@ -234,7 +235,8 @@ open_call (MusterServer *server, MusterRpcCall *call, const MusterRpcMessage *re
   return self;
 }
 
-/* The caller's name for its request, for the master's log; NULL if it has none, or a long one. */
+/* Returns the caller's name for its request, for the master's log; NULL if it has none, or a
+ * long one. */
 static const char *
 request_name (MusterRpcCall *call)
 {
@@ -255,7 +257,7 @@ pass (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
   const MusterRpcProxyOptions options = {
       .method = method->path,
       .outlives_caller = self->guard.is_lasting,
-      .deadline_us = MUSTER_WAIT_FOREVER, /* the master knows the timeouts that the step brings */
+      .deadline_us = MUSTER_WAIT_FOREVER, /* the master observes the step's own timeouts */
       .headers = &followed,
       .n_headers = followed.value != NULL,
   };

@@ -13,7 +13,8 @@ muster_html_put (GString *out, const char *format, ...)
   g_string_append (out, text);
 }
 
-/* Escaping alone could read past a cut-off character, and a line break would end an event. */
+/* Escaping alone could read past a character that was cut off, and a line break would end an
+ * event. */
 void
 muster_html_put_text (GString *out, const char *text)
 {

@@ -11,7 +11,7 @@ wipe (char *text, gsize size)
   g_free (text);
 }
 
-/* The role of "USER:TOKEN" in Base64; any user will do. */
+/* Returns the role of "USER:TOKEN" in Base64. The user is ignored. */
 static MusterRole
 role_of_basic (MusterRpcCredentials *credentials, const char *encoded)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Answers HTTP requests: the pages, then the checks before them (host, token) and the response.
+ * A browser's page of somebody else must learn nothing, so names are checked by the Host header
+ * unless a token is given. */
 #include "server/http/http_answers.h"
 
 #include "base/log_private.h"
@@ -50,7 +53,7 @@ is_own_host (MusterHttpAnswers *self, struct MHD_Connection *connection)
   return muster_http_host_is_own (host, (const char *const *)self->names->pdata);
 }
 
-/* A probe by a service's or a proxy's name needs the code alone. The models' names aren't for
+/* A probe by the name of a service or proxy needs only the code. Models' names aren't for
  * somebody else's web page. */
 static void
 answer_ready (MusterHttpAnswers *self, struct MHD_Connection *connection, Answer *answer)
@@ -83,7 +86,7 @@ answer_metrics (MusterHttpAnswers *self, struct MHD_Connection *connection, Answ
                      muster_pages_metrics (self->server, open)};
 }
 
-/* The content of the page at this moment. */
+/* Renders the content of the page at this moment. */
 static char *
 render (gpointer data)
 {
@@ -127,8 +130,8 @@ answer_events (MusterHttpAnswers *self G_GNUC_UNUSED, struct MHD_Connection *con
 static const struct {
   const char *path;
   void (*answer) (MusterHttpAnswers *self, struct MHD_Connection *connection, Answer *answer);
-  gboolean is_open; /* without a token, by any name: it tells nothing that somebody else's web page
-                       mustn't know */
+  gboolean is_open; /* readable without a token and by any name, because somebody else's web page
+                       may know it */
 } pages[] = {
     {"/", answer_page, FALSE},
     {"/api/status", answer_status, FALSE},
@@ -156,7 +159,7 @@ check_host (MusterHttpAnswers *self, struct MHD_Connection *connection, Answer *
                  "--http-host=NAME\n");
 }
 
-/* The client's address, as the socket says it; (transfer full) (nullable) */
+/* Returns the client's address from its socket; (transfer full) (nullable) */
 static char *
 peer_of (struct MHD_Connection *connection)
 {
@@ -185,7 +188,8 @@ log_refusal (MusterHttpAnswers *self, struct MHD_Connection *connection, const c
               answer->status, why);
 }
 
-/* Who has a token is no web page of somebody else: a browser keeps it for one name. */
+/* Checks the token. A client that has one isn't somebody else's web page, since a browser keeps
+ * it for one name. */
 static gboolean
 may_read (MusterHttpAnswers *self, struct MHD_Connection *connection, Answer *answer)
 {
@@ -258,8 +262,8 @@ send_answer (MusterHttpAnswers *self, struct MHD_Connection *connection, const A
   return result;
 }
 
-/* Called first after the headers, then for each part of a body, which is discarded, and at the end
- * without one. */
+/* Called after the headers, then for each part of a body, which is discarded, and at the end if
+ * there is none. */
 enum MHD_Result
 muster_http_answer (void *data, struct MHD_Connection *connection, const char *path,
                     const char *method, const char *version G_GNUC_UNUSED,

@@ -3,11 +3,11 @@
 
 #include <sys/socket.h>
 
-/* gRPC's policy on the other port: TLS 1.2 and later, ephemeral keys, authenticated encryption. */
+/* The policy of gRPC's port: TLS 1.2 and later, ephemeral keys, authenticated encryption. */
 #define TLS_POLICY                                                                                 \
   "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"                 \
   "-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305:-MAC-ALL:+AEAD:%SERVER_PRECEDENCE"
-/* Bounds a request's headers, and what is sent at once. */
+/* Limits a request's headers, and the amount that is sent at once. */
 #define CONNECTION_BYTES ((size_t)32 << 10)
 /* The service has a smaller limit. */
 #define MAX_CONNECTIONS 1024u
@@ -19,7 +19,7 @@ struct _MusterHttpDaemon {
   GSource *source;           /* (owned) */
 };
 
-/* libmicrohttpd in a main loop: it has one file descriptor, and a timeout. */
+/* libmicrohttpd as a source of a main loop: one file descriptor, and a timeout. */
 typedef struct {
   GSource source;
   struct MHD_Daemon *daemon; /* (not owned) */
@@ -111,6 +111,6 @@ muster_http_daemon_add (MusterHttpDaemon *self, int fd, const struct sockaddr *a
                         socklen_t size)
 {
   gboolean is_taken = MHD_add_connection (self->daemon, fd, address, size) == MHD_YES;
-  (void)MHD_run (self->daemon); /* it may have queued the connection */
+  (void)MHD_run (self->daemon); /* libmicrohttpd may have queued the connection */
   return is_taken;
 }

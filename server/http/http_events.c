@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The stream of events for the page: one event at an interval for all streams, while there are any.
+ * A slow stream gets the latest event and skips those before. */
 #include "server/http/http_events.h"
 
 #include <string.h>
 
 #define EVERY_MS    1000
 #define BLOCK_BYTES ((size_t)8 << 10)
-/* The browser's pause before it comes back. */
+/* The browser's pause before it reconnects. */
 #define RETRY "retry: 2000\n"
 
 struct _MusterHttpEvents {
@@ -32,7 +34,8 @@ typedef struct {
 
 /* --- the event --- */
 
-/* A text that hasn't changed becomes a comment, by which a connection that is gone is noticed. */
+/* Makes the next event. A text that hasn't changed becomes a comment, which shows whether a
+ * connection is gone. */
 static void
 renew (MusterHttpEvents *self)
 {
@@ -47,7 +50,8 @@ renew (MusterHttpEvents *self)
   self->n_ticks++;
 }
 
-/* libmicrohttpd doesn't notice by itself that connections are to go on, if others poll for it. */
+/* Wakes the streams: libmicrohttpd doesn't notice by itself that connections continue if another
+ * loop polls for it. */
 static void
 wake_all (MusterHttpEvents *self)
 {
@@ -93,7 +97,7 @@ stop_timer (MusterHttpEvents *self)
     return;
   g_source_destroy (self->timer);
   g_clear_pointer (&self->timer, g_source_unref);
-  /* Who comes first, later, gets a whole text. */
+  /* The next stream begins with a whole text. */
   g_clear_pointer (&self->event, g_bytes_unref);
   g_clear_pointer (&self->text, g_free);
 }
@@ -106,7 +110,8 @@ has_more (const Stream *self)
   return self->sending != NULL && self->sent < g_bytes_get_size (self->sending);
 }
 
-/* The first event of a stream is the whole text; what it misses while it is slow is skipped. */
+/* Takes the stream's next event. The first one is the whole text; events that it missed while it
+ * was slow are skipped. */
 static gboolean
 take_next (Stream *self)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The connections of the HTTP port: their number and lifetime are limited, and each new one is
+ * given to libmicrohttpd. After a change of certificates, a new daemon takes new connections, and
+ * the old one ends with its last. */
 #include "server/http/http_guests.h"
 
 #include <fcntl.h>
@@ -52,7 +55,8 @@ guest_free (MusterHttpGuest *self)
   g_free (self);
 }
 
-/* libmicrohttpd sees a disconnected peer, and closes the connection. */
+/* Shuts the socket down: libmicrohttpd then sees a disconnected peer, and closes the connection.
+ * */
 static void
 show_out (MusterHttpGuest *self)
 {
@@ -124,7 +128,8 @@ on_request (void *data, struct MHD_Connection *connection, const char *url, cons
 
 /* --- guests --- */
 
-/* The oldest that hasn't asked, or the oldest; those that stay have their own limit. */
+/* Ends the oldest connection that hasn't sent a request, or the oldest of all; those that stay
+ * have a limit of their own. */
 static void
 make_room (MusterHttpGuests *self)
 {
@@ -160,7 +165,7 @@ guest_new (MusterHttpGuests *self, int fd)
   return guest;
 }
 
-/* One that libmicrohttpd has dropped without a word. */
+/* Forgets a connection that libmicrohttpd dropped without a call. */
 static void
 forget_arriving (MusterHttpGuests *self, int fd)
 {

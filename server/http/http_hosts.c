@@ -4,7 +4,7 @@
 #include <gio/gio.h>
 #include <string.h>
 
-/* Without the port, the brackets of an IPv6 address and a trailing dot. */
+/* Removes the port, the brackets of an IPv6 address and a trailing dot. */
 static char *
 name_of (const char *host)
 {

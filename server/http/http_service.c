@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The HTTP port: listening, its thread with a main context, and certificates. Connections go to
+ * http_guests.c, requests to http_answers.c. */
 #include "server/http/http_service.h"
 
 #include "base/log_private.h"
@@ -22,7 +24,7 @@ struct _MusterHttpService {
 
 /* --- listening --- */
 
-/* A new certificate is for the connections from now on. */
+/* A new certificate applies to new connections. */
 static void
 use_new_certificate (MusterHttpService *self)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The page /metrics. */
+/* The page /metrics: the server's counters, in families. The models' are in metrics_models.c. */
 #include "base/memory_account_private.h"
 #include "base/version.h"
 #include "checkpoint/s3/s3_metrics.h"
@@ -117,7 +117,8 @@ add_limits (MusterMetrics *page, MusterServer *server)
                            (double)muster_memory_used (i));
 }
 
-/* What this process has asked of object stores; all 0 without one, so that a rate begins at 0. */
+/* Adds what this process has requested of object stores. Without a store all are 0, so that a
+ * rate begins at 0. */
 static void
 add_object_stores (MusterMetrics *page)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The metrics of the models, from what their chiefs announce. */
+/* The metrics of the models, from their chiefs' announcements: state, saves, and the use of the
+ * job's time. */
 #include "server/http/metrics_models.h"
 
 #include "server/core/server_private.h"
@@ -182,8 +183,8 @@ add_gauges (MusterMetrics *page, GPtrArray *chiefs, const Gauge *gauges, gsize n
   }
 }
 
-/* Gauges, since they can fall: a chief that finds no announcement of the one before continues from
- * what that one wrote with its last checkpoint. */
+/* Gauges, because they can fall: a chief that finds no announcement of its predecessor continues
+ * from what that wrote with its last checkpoint. */
 static const Gauge goodput_gauges[] = {
     {"muster_model_restarts", "", "Number of restarts of the chief's process and of its session.",
      restarts_of},

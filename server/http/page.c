@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The status page in HTML: models, waiting clients, tasks, load and limits, from the same status
+ * as the command's text. The content alone is an event; the page around it is sent once, with a
+ * policy that allows only its own style and script. */
 #include "server/http/page.h"
 
 #include "master/announcement.h"
@@ -12,7 +15,7 @@
 
 #include <string.h>
 
-/* The page shows that many models and waiting clients; /api/status has all models. */
+/* Maximum number of models and waiting clients on the page; /api/status has all models. */
 #define MODELS_SHOWN  100
 #define WAITERS_SHOWN 50
 #define TASKS_SHOWN   32
@@ -365,7 +368,7 @@ muster_page_whole (const char *content)
   return g_string_free (out, FALSE);
 }
 
-/* 'sha256-…' of what stands between the tags. */
+/* Returns the 'sha256-…' of the text between the tags. */
 static char *
 hash_between (const char *begin, const char *end)
 {

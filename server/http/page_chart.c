@@ -10,7 +10,7 @@
   "<svg viewBox=\"0 -2 600 104\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s\">"
 #define BASE_LINE "<path class=\"base\" d=\"M0 100H600\"/>"
 
-/* Numbers with a point, whatever the locale. */
+/* Prints numbers with a point in every locale. */
 static void
 append_point (GString *out, const char *command, double x, double y)
 {
@@ -48,7 +48,7 @@ highest (const MusterStepPeriod *periods, ValueOf value)
   return most;
 }
 
-/* A line through all values; with gaps where there were no steps. */
+/* Draws a line through all values, with gaps where there were no steps. */
 static void
 append_line (GString *out, const char *class_name, const MusterStepPeriod *periods, ValueOf value,
              double most, gboolean has_gaps)

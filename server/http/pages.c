@@ -29,7 +29,7 @@ why_waiting (MusterServer *server, const char *model)
   return muster_member_counts_why (&counts);
 }
 
-/* A line for a model that isn't ready. Nobody waits for a job that is over. */
+/* Adds a line for a model that isn't ready, unless its job is over: nobody waits for that. */
 static void
 append_model (GString *text, MusterServer *server, const MusterAnnouncement *chief)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Claim and Announce: chiefs claim models, keep the lease while their stream is open, and
+ * announce phases. Granting a claim fences the chief before: its session is closed before the new
+ * one hears of the grant. The rules of claiming are in ready/chief_registry.c. */
 #include "server/services/announce_service.h"
 
 #include "base/log_bounded_private.h"
@@ -15,7 +18,7 @@
 
 /* The number of trackers' sessions that are opened or closed at the same time. */
 #define MAX_TRACKER_THREADS 4
-/* How long a claim waits for the positioned steps of the chief that it replaces. */
+/* Timeout for the positioned steps of the chief that a claim replaces. */
 #define SETTLE (10 * MUSTER_SECOND)
 
 struct _MusterAnnounceService {
@@ -88,8 +91,8 @@ lease_unref (gpointer data)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Lease, lease_unref)
 
-/* Ends the stream; only the first call has an effect. Releases the call, as the call holds the
- * cancellable, which holds the lease. */
+/* Ends the stream; only the first call has an effect. It releases the call, because the call
+ * holds the cancellable, which holds the lease. */
 static void
 end_lease (Lease *lease, const GError *error)
 {
@@ -138,7 +141,8 @@ follow_registry (MusterAnnounceService *self, const char *model)
   muster_readiness_tracker_stop (before);
 }
 
-/* A lease was granted or renewed. It expires later than all others, but it does expire. */
+/* Sets the alarm after a lease was granted or renewed. It expires later than all others, but it
+ * does expire. */
 static void
 attend_to_lease (MusterAnnounceService *self)
 {
@@ -191,8 +195,8 @@ send_grant (Lease *lease, const MusterAnnouncement *before)
   g_mutex_unlock (&lease->lock);
 }
 
-/* TRUE if the lease is the other caller's, or was taken from another one before: coming back to
- * what one has taken makes it no more one's own. */
+/* Returns TRUE if the lease is another caller's, or was taken from another one earlier:
+ * returning to a lease that was taken doesn't make it one's own. */
 static gboolean
 ousts (const Lease *lease, const Lease *loser, gboolean was_alive)
 {
@@ -227,7 +231,7 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
   if (lease->epoch == 0)
     return FALSE;
   lease->claim = muster_chief_registry_n_claims (
-      self->server->registry); /* no other claim can be made meanwhile */
+      self->server->registry); /* no other claim can be made in the meantime */
   g_hash_table_steal_extended (self->leases, lease->model, NULL, (gpointer *)loser);
   lease->has_ousted = ousts (lease, *loser, *before != NULL && (*before)->alive);
   g_hash_table_insert (self->leases, lease->model, lease_ref (lease));
@@ -236,8 +240,8 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
   return TRUE;
 }
 
-/* Cancels all steps of the loser before the grant is sent, except a positioned one: that is waited
- * for, so that it ends whole. */
+/* Cancels all steps of the loser before the grant is sent, except a positioned one, which is
+ * waited for, so that it ends whole. */
 static void
 fence (MusterAnnounceService *self, MusterRpcCall *call, Lease *loser, MusterServed *orphan)
 {
@@ -260,8 +264,9 @@ fence (MusterAnnounceService *self, MusterRpcCall *call, Lease *loser, MusterSer
     return;
   muster_readiness_service_session_gone (self->server->readiness, orphan);
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  (void)muster_served_settle (orphan, muster_deadline_after (now_us, SETTLE),
-                              muster_rpc_call_stop_cancellable (call)); /* after it, it is cut */
+  (void)muster_served_settle (
+      orphan, muster_deadline_after (now_us, SETTLE),
+      muster_rpc_call_stop_cancellable (call)); /* a step that takes longer is cut off */
   muster_session_close_quietly (orphan->session);
 }
 
@@ -346,7 +351,7 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
                          lease_ref (lease), lease_unref);
 }
 
-/* How long it takes doesn't tell where they differ. */
+/* Compares in a time that doesn't depend on where they differ. */
 static gboolean
 is_proof (const char *shown, const char *known)
 {
@@ -359,8 +364,8 @@ is_proof (const char *shown, const char *known)
   return difference == 0;
 }
 
-/* TRUE if the model's last claim is the caller's, which shows its secret; by_caller: one without a
- * secret is known by its caller. */
+/* Returns TRUE if the model's last claim is the caller's, which proves that by its secret;
+ * by_caller: a claim without a secret is recognised by its caller. */
 static gboolean
 is_claimants (MusterAnnounceService *self, MusterRpcCall *call, const char *model,
               const char *proof, gboolean by_caller)
@@ -375,7 +380,8 @@ is_claimants (MusterAnnounceService *self, MusterRpcCall *call, const char *mode
   return is_its;
 }
 
-/* A chief may take its own model over from itself; from another one, that is an administrator's. */
+/* Checks the role: a chief may take its own model over from itself; taking it from another one
+ * needs an administrator. */
 static gboolean
 may_claim (MusterServer *server, MusterRpcCall *call, const Muster__ClaimRequest *request,
            GError **error)
@@ -451,7 +457,7 @@ take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **
   return TRUE;
 }
 
-/* What names a chief (its epoch, its process) isn't secret. */
+/* The names of a chief (its epoch, its process) aren't secret, so they don't authorise. */
 static gboolean
 may_announce (MusterServer *server, MusterRpcCall *call, const Muster__AnnounceRequest *request,
               GError **error)
@@ -597,7 +603,7 @@ muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims, gu
   GPtrArray *trackers = take_trackers (self, n_claims);
   g_mutex_unlock (&self->lock);
   g_ptr_array_unref (
-      trackers); /* first, so that none of them reports an outdated state to the registry */
+      trackers); /* comes first, so that none of them reports an outdated state to the registry */
   muster_chief_registry_reset (self->server->registry, n_claims);
   muster_log (G_LOG_LEVEL_MESSAGE, "reset", "MUSTER_SESSIONS", MUSTER_LOG_INT (n_sessions),
               "MESSAGE", "the master was reset: all variables are lost, and %u sessions were ended",

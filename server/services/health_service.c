@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* gRPC's health service: Check, and Watch with a message at each change. The status is that of
+ * the server or of a model, computed from the registry and the readiness of its ready op. */
 #include "server/services/health_service.h"
 
 #include "base/unpack_private.h"
@@ -143,7 +145,7 @@ finish_stopping (MusterRpcCall *call)
   muster_rpc_call_finish (call, error);
 }
 
-/* The call is alive: its own cancellable calls this. */
+/* Called by the call's own cancellable, so the call is alive. */
 static void
 on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* TensorFlow's MasterService except steps: CreateSession, ExtendSession, CloseSession, Reset,
+ * ListDevices; and CreateKnown of muster's own service. Large requests are checked and read without
+ * unpacking the graph. */
 #include "server/services/master_service.h"
 
 #include "rpc/proto/master.pb-c.h"
@@ -94,7 +97,7 @@ static gboolean
 read_wanted (Wanted *self, MusterServer *server, MusterRpcCall *call, GBytes *request,
              GError **error)
 {
-  /* Checked against the schema but not unpacked, which would copy the graph. */
+  /* Checked against the schema but not unpacked, because that would copy the graph. */
   if (!muster_unpack_check (&tensorflow__create_session_request__descriptor,
                             g_bytes_get_data (request, NULL), g_bytes_get_size (request),
                             "CreateSessionRequest", error))
@@ -363,7 +366,8 @@ list_devices (MusterRpcCall *call, GBytes *request, gpointer data)
   if (*read->session_handle != '\0') {
     served = muster_sessions_find (server->sessions, read->session_handle, &error);
     if (served == NULL)
-      error->code = MUSTER_ERROR_INVALID_ARGUMENT; /* only here, as in TensorFlow's server */
+      error->code =
+          MUSTER_ERROR_INVALID_ARGUMENT; /* TensorFlow's server uses this code only here */
   }
   g_autoptr (GPtrArray) devices = NULL;
   if (error == NULL)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Join and Report: tasks join a job, keep their slot while their stream is open, and report
+ * batches. The rules are in ready/member_registry.c, the rosters in member_stream.c. */
 #include "server/services/member_service_private.h"
 
 #include "base/log_bounded_private.h"
@@ -18,7 +20,7 @@ stopping_error (void)
 typedef struct {
   MusterMemberService *service; /* (not owned) */
   guint64 id;
-  const MusterRpcCall *call; /* (not owned) only to compare */
+  const MusterRpcCall *call; /* (not owned) only compared */
 } Caller;
 
 static void
@@ -37,7 +39,7 @@ on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
   muster_member_stream_end (stream, error);
 }
 
-/* Adds a member and its stream. *before is the stream of one that has come back. */
+/* Adds a member and its stream. *before is the stream of a member that has returned. */
 static guint64
 admit (MusterMemberService *self, MusterRpcCall *call, const Muster__JoinRequest *read,
        MusterMemberStream **before, GError **error)
@@ -210,8 +212,8 @@ muster_member_service_free (MusterMemberService *self)
   g_free (self);
 }
 
-/* Neither blocks, so neither uses the handler pool: memberships are renewed even if all its threads
- * are in steps. */
+/* Neither method blocks, so neither uses the handler pool: memberships are renewed even if all
+ * its threads run steps. */
 void
 muster_member_service_enter (MusterMemberService *self)
 {

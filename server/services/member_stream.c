@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The streams of members: the rosters sent on them, and their end. */
+/* The streams of members: the rosters sent on them, and their end. One thread sends all rosters,
+ * one for all changes since the last. */
 #include "server/services/member_service_private.h"
 
 #include "server/core/service.h"
 
-/* A member that reads its rosters more slowly than they come gets only the last of those that come
- * meanwhile; its queue is checked again after this time. */
+/* A member that reads more slowly than rosters come gets only the latest; its queue is checked
+ * again after this time. */
 #define MAX_QUEUED     4
 #define LOOKS_AGAIN_US (50 * MUSTER_MILLISECOND)
 
@@ -97,7 +98,7 @@ send_grant (MusterMemberService *self, MusterMemberStream *stream, const Muster_
   send_bytes (stream, packed);
 }
 
-/* FALSE if the stream's queue is full. */
+/* Returns FALSE if the stream's queue is full. */
 static gboolean
 send_roster (MusterMemberService *self, MusterMemberStream *stream, const Muster__Roster *roster,
              GBytes *packed)
@@ -113,7 +114,7 @@ send_roster (MusterMemberService *self, MusterMemberStream *stream, const Muster
   return TRUE;
 }
 
-/* FALSE if the queues of some members are full. */
+/* Returns FALSE if the queues of some members are full. */
 static gboolean
 tell_members (MusterMemberService *self, const char *model)
 {
@@ -138,7 +139,7 @@ tell_members (MusterMemberService *self, const char *model)
   return is_done;
 }
 
-/* FALSE if the queues of some members are full; they get the roster later. */
+/* Returns FALSE if the queues of some members are full; they get the roster later. */
 static gboolean
 tell_news (MusterMemberService *self)
 {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Watch of muster's own service: a waiting client is subscribed to the hub, which runs the ops
+ * once for all that ask the same, and gets a message at each change. Status lists those who wait.
+ * */
 #include "server/services/readiness_service.h"
 
 #include "ready/backoff.h"
@@ -7,7 +10,7 @@
 #include "server/core/service.h"
 #include "server/services/announcement.h"
 
-/* The number of bytes of a reason that Status shows. */
+/* Maximum length of a reason in Status. */
 #define MAX_SHOWN 200
 
 struct _MusterReadinessService {
@@ -72,7 +75,7 @@ leave (Watcher *watcher, MusterSubscriber *subscriber)
   watcher_unref (watcher);
 }
 
-/* A task that has heard that its model is ready works in the session from now on. Call with the
+/* Returns the task. One whose model became ready works in the session from now on. Call with the
  * watcher's lock held. */
 static MusterServedTask *
 task_of (const Watcher *self)
@@ -85,8 +88,8 @@ task_of (const Watcher *self)
   return task;
 }
 
-/* Ends a watch with a status. Any thread, including the hub's; only the first call has an effect.
- * Releases the call, as the call holds the cancellable, which holds the watcher. */
+/* Ends a watch with a status, on any thread, including the hub's; only the first call has an
+ * effect. It releases the call, because the call holds the cancellable, which holds the watcher. */
 static void
 end_watch (Watcher *watcher, const GError *error)
 {
@@ -252,8 +255,7 @@ text_or_null (const char *text)
   return *text != '\0' ? text : NULL;
 }
 
-/* Subscribes to the hub. The watch may have ended already; then only this function can unsubscribe.
- */
+/* Subscribes to the hub. If the watch has ended already, only this function can unsubscribe. */
 static void
 ask (Watcher *watcher, const Muster__WatchRequest *request)
 {
@@ -365,7 +367,7 @@ muster_readiness_service_enter (MusterReadinessService *self)
   muster_rpc_server_require (self->server->rpc, "/muster.Readiness/Watch", MUSTER_ROLE_READ);
 }
 
-/* The watches of one session, or all (NULL); ending them removes them from the list. */
+/* Returns the watches of one session, or all (NULL). Ending them removes them from the list. */
 static GPtrArray *
 watchers_of (MusterReadinessService *self, MusterServed *served)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Tracks whether a prepared model is ready: it asks the hub for the chief's ready op, in a
+ * session of the server's own, and reports changes to the chief registry. */
 #include "server/services/readiness_tracker.h"
 
 #include "base/log_private.h"
@@ -64,7 +66,7 @@ on_readiness (const MusterReadiness *readiness, guint64 round G_GNUC_UNUSED, con
     fail (self, error);
 }
 
-/* The subscriber borrows the tracker: unsubscribe before the tracker is released. */
+/* The subscriber borrows the tracker, so it is unsubscribed before the tracker is released. */
 static void
 open_session (MusterReadinessTracker *self)
 {

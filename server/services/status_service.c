@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Renew and Status of muster's own service. Renew extends the leases of a client's sessions;
+ * Status fills one message with all that `muster status`, the page and /api/status show. */
 #include "server/services/status_service.h"
 
 #include "base/version.h"
@@ -153,7 +155,7 @@ fill_models (Muster__StatusResponse *response, Lists *lists, MusterChiefRegistry
 
 /* --- members --- */
 
-/* A process may be several members: then the task's name tells which one is the chief. */
+/* A process may have several members; then the task's name tells which one is the chief. */
 static gboolean
 is_chief (const MusterMember *member, const MusterAnnouncement *chief)
 {
@@ -259,7 +261,7 @@ fill_tasks (Muster__StatusResponse *response, Lists *lists, MusterServer *server
   }
 }
 
-/* Since when a chief trains whose job doesn't wait for tasks; now_us if none does. */
+/* Returns since when a chief trains whose job doesn't wait for tasks; now_us if none does. */
 static gint64
 training_since_us (MusterServer *server, gint64 now_us)
 {
@@ -356,8 +358,8 @@ status (MusterRpcCall *call, GBytes *request, gpointer data)
     muster_status_watch_add (server->status_watch, call, read->after, read->wait_us);
 }
 
-/* Neither blocks, so neither uses the handler pool: leases can be renewed even if all its threads
- * are in steps. */
+/* Neither method blocks, so neither uses the handler pool: leases are renewed even if all its
+ * threads run steps. */
 void
 muster_status_service_enter (MusterServer *server)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Calls of Status that wait for a change. An alarm answers those that are due: at a change, or
+ * before their deadline. */
 #include "server/services/status_watch.h"
 
 #include "server/core/alarm.h"
@@ -38,7 +40,7 @@ muster_status_watch_n_changes (MusterStatusWatch *self)
   return __atomic_load_n (&self->n_changes, __ATOMIC_SEQ_CST);
 }
 
-/* A caller that is gone is answered, too: that ends its call. */
+/* A caller that is gone is answered, too, which ends its call. */
 static gboolean
 is_due (MusterStatusWatch *self, const Waiting *waiting, gint64 now_us)
 {
@@ -47,7 +49,7 @@ is_due (MusterStatusWatch *self, const Waiting *waiting, gint64 now_us)
          g_cancellable_is_cancelled (muster_rpc_call_cancellable (waiting->call));
 }
 
-/* Takes out those that are due; returns when the next one is. */
+/* Takes out the calls that are due; returns when the next one is. */
 static gint64
 take_due (MusterStatusWatch *self, GPtrArray *due)
 {
@@ -97,7 +99,8 @@ void
 muster_status_watch_add (MusterStatusWatch *self, MusterRpcCall *call, gint64 after, gint64 wait_us)
 {
   g_autoptr (MusterRpcCall) held = muster_rpc_call_ref (call);
-  const gint64 now_us = muster_clock_now_us (muster_system_clock ()); /* as gRPC's deadlines */
+  const gint64 now_us = muster_clock_now_us (
+      muster_system_clock ()); /* the machine's clock, as for gRPC's deadlines */
   const gint64 until_us = muster_deadline_after (now_us, CLAMP (wait_us, 0, MAX_WAIT_US));
   if (after != muster_status_watch_n_changes (self) || !may_wait (self, call, after, until_us)) {
     self->answer (call, self->server);
@@ -158,5 +161,5 @@ muster_status_watch_stop (MusterStatusWatch *self)
   self->stopped = TRUE;
   g_mutex_unlock (&self->lock);
   muster_alarm_stop (self->alarm);
-  (void)answer_due (self); /* nobody is left */
+  (void)answer_due (self); /* answers all that are left */
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of TensorFlow's MasterService that runs: steps and callables.
+/* The part of TensorFlow's MasterService that runs: steps, steps in parts, and callables. admit
+ * () is the one place where a request is counted, checked against repetition, and given a use of
+ * its session. */
 #include "server/services/step_service.h"
 
 #include "base/log_private.h"
@@ -45,8 +47,8 @@ free_tensors (MusterTensor **tensors, gsize n)
   g_free (tensors);
 }
 
-/* Ends a step's call with an error: in the body if the caller wants that, as a status's message
- * would be truncated. That it may be made again is in the status's details. */
+/* Ends a step's call with an error: in the body if the caller wants that, because a status's
+ * message would be truncated. The status's details contain that it may be repeated. */
 static void
 reply_error (MusterRpcCall *call, gboolean in_body, const GError *error)
 {
@@ -76,12 +78,12 @@ typedef struct {
   gboolean is_lasting;        /* it is run to its end */
 } Admission;
 
-/* What a fetch takes in a response, with its name. */
+/* Size of a fetch's name and framing in a response. */
 #define PIECE_SIZE 256
 
-/* Counts what the response takes beside its tensors, until it is sent. What is copied into it grows
- * in an array that may be twice as large. A few bytes of a repeated string may be gigabytes in it.
- */
+/* Counts the memory of a response besides its tensors, until it is sent. What is copied into it
+ * is in an array that grows to up to twice the size. A few bytes of a repeated string may become
+ * gigabytes. */
 static gboolean
 count_response (MusterRpcCall *call, MusterTensor *const *tensors, gsize n, GError **error)
 {
@@ -129,8 +131,8 @@ admit (MusterServer *server, const Admission *wanted, Admitted *self, GError **e
   return TRUE;
 }
 
-/* Call this before the response is sent, as muster_session_guard_end (). Idempotent. A request for
- * which nothing was done may come again with its number. */
+/* Call this before the response is sent, like muster_session_guard_end (). Idempotent. A request
+ * that had no effect may come again with its number. */
 static void
 leave (Admitted *self, gboolean is_done)
 {
@@ -163,8 +165,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Admitted, admitted_clear)
 
 /* --- steps --- */
 
-/* What ends a step before its end. A positioned one outlives its caller and the caller's deadline:
- * there remain the timeouts that it brings, and a server that stops. */
+/* Returns what ends a step early. A positioned step outlives its caller and the caller's
+ * deadline; only its own timeouts and a stop of the server end it. */
 static GCancellable *
 bound_step (MusterRpcCall *call, const Admitted *admitted, gint64 own_timeout_us,
             gint64 *deadline_us)
@@ -209,7 +211,7 @@ run_step (MusterRpcCall *call, GBytes *request, gpointer data)
           ? muster_session_run (served->session, step, tensors, &metadata, cancellable, &error)
           : muster_session_run_part (served->session, read->partial_run, step, tensors, &metadata,
                                      cancellable, &error);
-  leave (&self, done || read->partial_run != NULL); /* which a refusal ends */
+  leave (&self, done || read->partial_run != NULL); /* a refusal ends a step in parts */
   if (done && count_response (call, tensors, step->n_fetches, &error) &&
       muster_step_response_encode_run (&rope, step->fetches, tensors, step->n_fetches, metadata,
                                        &error))
