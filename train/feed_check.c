@@ -8,7 +8,7 @@
 #include "train/hooks/hooks_private.h"
 #include "train/position/batches_private.h"
 
-/* What a step feeds of an array: all of it, or so many rows. */
+/* What a step feeds of an array: all of it, or a number of rows. */
 typedef struct {
   const MusterTensor *array; /* (nullable) not owned */
   gint64 n_rows;             /* -1: all of it */
@@ -31,7 +31,7 @@ type_of (const Value *value)
   return muster_feed_type_of (muster_tensor_dtype (value->array), n_dims, dims);
 }
 
-/* A placeholder of a single value has a remedy of its own. */
+/* Fails with a remedy of its own for a placeholder of a single value. */
 static gboolean
 fail_unfit (MusterGraph *graph, const char *feed, const MusterNode *node, const Value *value,
             GError **error)

@@ -59,7 +59,7 @@ add_completed (MusterInspect *self)
     muster_inspect_add (self, "completed", NULL, *notes);
 }
 
-/* What savers take: muster feeds it. (transfer full) */
+/* Marks what savers take, which muster feeds. (transfer full) */
 static guint8 *
 mark_savers (MusterMetaGraph *meta_graph)
 {
@@ -86,7 +86,8 @@ need_of (const MusterInspect *self, gsize placeholder)
   return self->trains_by[placeholder] ? ", needed to train" : ", not needed to train";
 }
 
-/* A placeholder that `muster train --feed` can't give rows: the first half of a sparse one. */
+/* Returns a placeholder to which `muster train --feed` can't give rows: the first half of a
+ * sparse one. */
 static const MusterNode *
 find_sparse (const MusterInspect *self)
 {
@@ -99,7 +100,7 @@ find_sparse (const MusterInspect *self)
   return NULL;
 }
 
-/* Why a training of that graph has no command. (transfer full) (nullable) */
+/* Explains why a training of that graph has no command. (transfer full) (nullable) */
 static char *
 find_obstacle (const MusterInspect *self)
 {
@@ -216,7 +217,7 @@ muster_inspect_mark_writers (const MusterInspect *self)
   return marked;
 }
 
-/* Metrics' counts and a replica's own step are local. (transfer full) */
+/* Marks what is local: metrics' counts and a replica's own step. (transfer full) */
 static guint8 *
 mark_local (const MusterInspect *self)
 {
@@ -229,8 +230,8 @@ mark_local (const MusterInspect *self)
   return marked;
 }
 
-/* Ops that write a variable of the model and that nothing else runs: averages, batch norm's
- * updates. */
+/* Adds ops that write a variable of the model and that nothing else runs: averages, updates of
+ * batch norm. */
 static void
 add_other_writers (MusterInspect *self)
 {
@@ -275,7 +276,8 @@ add_resources (MusterInspect *self)
   }
 }
 
-/* The ops that muster/train runs; after them it advances the global step. (transfer full) */
+/* Lists the ops that muster/train runs; after them it advances the global step. (transfer full)
+ * */
 static char *
 list_runs (MusterGraph *graph, gsize train)
 {
@@ -293,7 +295,7 @@ list_runs (MusterGraph *graph, gsize train)
   return g_strdup (text->str);
 }
 
-/* Of train ops that can't be one step, the others. */
+/* Adds the other train ops, if they can't be one step. */
 static void
 add_alternatives (MusterInspect *self)
 {
@@ -345,7 +347,7 @@ add_scaffold (MusterInspect *self)
                         "none: the variables have no initialisers, so `prepare` can't set them");
 }
 
-/* Which the commands report, and which others there are. */
+/* Adds the loss that the commands report, and the others. */
 static void
 add_losses (MusterInspect *self)
 {
@@ -410,8 +412,8 @@ complete_for (MusterInspect *self, const char *train_op, char ***notes, GError *
   return TRUE;
 }
 
-/* Of train ops that can't be one step, the first one is described; of a graph that collects none,
- * the one that its program may have run, if the graph can be completed for it. */
+/* Chooses a train op to describe: the first one if several can't be one step; if the graph
+ * collects none, the one that its program may have run, if the graph can be completed for it. */
 static gboolean
 choose (MusterInspect *self, MusterScaffold *scaffold, const char *const *train_ops, GError **error)
 {

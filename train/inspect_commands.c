@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The commands for a graph, which work as they are printed once the data has the names in them. */
+/* The commands for a graph. They work as they are printed once the data has the names in them.
+ * */
 #include "graph/feed_option_private.h"
 #include "graph/graph_nodes_private.h"
 #include "graph/graph_walk_private.h"
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-/* What a metric is mostly called; TensorFlow has no collection of them. */
+/* The usual name of a metric; TensorFlow has no collection of them. */
 #define ACCURACY "accuracy"
 
 #define SERVER "grpc://localhost:2222"
@@ -36,7 +37,7 @@ has_rows (const MusterInspect *self, const MusterNode *placeholder)
   return muster_feed_takes_rows (self->users, placeholder);
 }
 
-/* A tensor's own file: "x.npy" of "model/x:0". */
+/* Appends the name of a tensor's own file: "x.npy" for "model/x:0". */
 static void
 append_feed (const MusterInspect *self, GString *command, const MusterNode *placeholder)
 {
@@ -77,7 +78,7 @@ append_feeds (const MusterInspect *self, GString *command, const guint8 *marked)
   return has_any;
 }
 
-/* The first that the graph has; NULL: none. */
+/* Returns the first one that the graph has, or NULL. */
 static const char *
 find_loss (const MusterInspect *self)
 {
@@ -102,8 +103,8 @@ add_train (MusterInspect *self, const char *loss)
   muster_inspect_add (self, "command", "train", command->str);
 }
 
-/* Only a training fills queues, those of readers' filenames too; and no master has an op of the
- * program that exported the graph. */
+/* Returns FALSE for a graph that can't be evaluated: only a training fills queues, also those of
+ * readers' filenames, and no master has an op of the program that exported the graph. */
 static gboolean
 can_evaluate (MusterGraph *graph, const guint8 *needed)
 {
@@ -144,7 +145,7 @@ void
 muster_inspect_add_commands (MusterInspect *self)
 {
   const char *loss = find_loss (self);
-  if (muster_scaffold_init_op (self->scaffold) == NULL) /* neither trains nor is it prepared */
+  if (muster_scaffold_init_op (self->scaffold) == NULL) /* neither trains nor is prepared */
     return;
   if (muster_scaffold_train_op (self->scaffold) != NULL && self->why_not == NULL)
     add_train (self, loss);

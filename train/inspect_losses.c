@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a graph's training minimises. */
+/* Finds what a graph's training minimises. */
 #include "graph/graph_nodes_private.h"
 #include "graph/graph_walk_private.h"
 #include "train/inspect_private.h"
@@ -14,8 +14,8 @@ muster_inspect_is_gradient (MusterGraph *graph, gsize node)
   return strstr (muster_graph_node (graph, node)->name, "gradients") != NULL;
 }
 
-/* What a loss is mostly called, in any scope but that of the gradients. A summary of it is mostly
- * called the same. */
+/* Returns TRUE for a loss's usual name, in any scope but that of the gradients. A summary of it
+ * usually has the same name. */
 static gboolean
 has_loss_name (MusterGraph *graph, gsize i)
 {
@@ -37,7 +37,7 @@ add_loss (GPtrArray *losses, char *op, int output)
     g_ptr_array_add (losses, g_steal_pointer (&tensor));
 }
 
-/* Of "SCOPE/NAME_grad/…" the NAME; NULL for another name. (transfer full) */
+/* Returns the NAME in "SCOPE/NAME_grad/…"; NULL for another name. (transfer full) */
 static char *
 differentiated (const char *node, const char *scope, gsize scope_size)
 {
@@ -47,8 +47,8 @@ differentiated (const char *node, const char *scope, gsize scope_size)
   return end != NULL ? g_strndup (node + scope_size, (gsize)(end - node) - scope_size) : NULL;
 }
 
-/* TensorFlow's gradients begin with ones of the loss's shape, "SCOPE/Fill" or "SCOPE/grad_ys_0",
- * which its derivative takes: "SCOPE/LOSS_grad/…". */
+/* Finds losses by TensorFlow's gradients, which begin with ones of the loss's shape,
+ * "SCOPE/Fill" or "SCOPE/grad_ys_0", the input of its derivative "SCOPE/LOSS_grad/…". */
 static void
 add_minimised (const MusterInspect *self, GPtrArray *losses)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The op that a graph's program may have run as its step, though no collection has it. */
+/* Proposes the op that a graph's program may have run as its step, if no collection has it. */
 #include "base/require_private.h"
 #include "graph/graph_nodes_private.h"
 #include "graph/graph_walk_private.h"
@@ -8,9 +8,10 @@
 
 #include <string.h>
 
-#define MOST_TRIED 256 /* ops that are looked at as train ops */
+#define MOST_TRIED 256 /* maximum number of ops that are examined as train ops */
 
-/* Each node that writes a trainable variable, outside what writers marks. (transfer full) */
+/* Marks each node that writes a trainable variable, outside what writers marks. (transfer full)
+ * */
 static guint8 *
 mark_updates (const MusterInspect *self, const guint8 *writers)
 {
@@ -37,8 +38,8 @@ mark_updates (const MusterInspect *self, const guint8 *writers)
   return updates;
 }
 
-/* The number of updates that an op runs; more if they follow gradients, which an assignment of
- * values from elsewhere doesn't. */
+/* Returns the number of updates that an op runs. They count more if they follow gradients,
+ * unlike an assignment of values from elsewhere. */
 static gsize
 weigh (MusterGraph *graph, gsize op, const guint8 *updates)
 {
@@ -55,7 +56,7 @@ weigh (MusterGraph *graph, gsize op, const guint8 *updates)
   return n_run > 0 && has_gradients ? n_run + n : n_run;
 }
 
-/* Of the ops that no other one runs, the last of those that weigh most; -1: none. */
+/* Returns the last of the ops with the most weight that no other op runs; -1: none. */
 static gssize
 find_update_of_most (MusterGraph *graph, const guint8 *updates)
 {

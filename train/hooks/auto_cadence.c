@@ -17,15 +17,15 @@ muster_auto_cadence_init (MusterAutoCadence *self, double share, GError **error)
                       "the share of the time for saves must be above 0 and below 1");
 }
 
-/* One save may be slow by chance: it counts for a quarter. */
+/* Smooths a duration: one save counts for a quarter, because it may be slow by chance. */
 static gint64
 smooth (gint64 before_us, gint64 now_us, gboolean is_first)
 {
   return is_first ? now_us : (3 * before_us + now_us) / 4;
 }
 
-/* FALSE if no save has become durable since, or none before: the first one adds nodes to the graph
- * and makes the master allocate memory. */
+/* Measures the last save. FALSE if none has become durable since, or none before: the first one
+ * adds nodes to the graph and makes the master allocate memory. */
 static gboolean
 measure (MusterAutoCadence *self, MusterSaver *saver)
 {

@@ -8,10 +8,10 @@
 
 /* The time limit of an announcement; it is repeated with the next renewal of the lease. */
 #define ANNOUNCE_US (5 * MUSTER_SECOND)
-/* The interval at which the master is asked whether it still runs, and the time limit of that. */
+/* The interval and the timeout of asking the master whether it still runs. */
 #define POLL_US   (20 * MUSTER_MILLISECOND)
 #define ANSWER_US (5 * MUSTER_SECOND)
-/* A master that runs for so long after the instant that it has named doesn't stop. */
+/* A master that still runs this long after its announced instant doesn't stop. */
 #define PATIENCE_US (10 * MUSTER_SECOND)
 
 void

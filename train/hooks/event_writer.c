@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes event files for TensorBoard, as TFRecords of the Event messages. Events are buffered;
+ * what can't be written stays in the buffer for the next flush. */
 #include "train/hooks/event_writer.h"
 
 #include "base/crc32c_private.h"
@@ -56,7 +58,8 @@ fail_write (MusterEventWriter *self, const char *what, GError **error)
   return FALSE;
 }
 
-/* Data that can't be written stays in the buffer for the next flush, unless the buffer is full. */
+/* Writes the buffer. Data that can't be written stays for the next flush, unless the buffer is
+ * full. */
 static gboolean
 flush (MusterEventWriter *self, GError **error)
 {

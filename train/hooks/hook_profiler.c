@@ -18,8 +18,8 @@ struct _MusterProfilerHook {
   char *directory;           /* (owned) */
   MusterEventWriter *writer; /* (owned) (nullable) */
   GBytes *options;           /* (owned) */
-  gint64 next_step;          /* as far as is known before a run; -1 at first */
-  gint64 behind;             /* by how much the step beside a run is behind it: 0 or 1 */
+  gint64 next_step;          /* the expected step of the next run; -1 at first */
+  gint64 behind;             /* how far the fetched step is behind the run: 0 or 1 */
   gboolean is_due;
   gboolean has_warned;
 };
@@ -67,7 +67,7 @@ write_timeline (MusterProfilerHook *self, GBytes *metadata, gint64 step, GError 
            muster_event_writer_add_run_metadata (self->writer, tag, metadata, step, error)));
 }
 
-/* The first run isn't profiled, and counts as profiled: it is slower than all others. */
+/* Skips the first run, which counts as profiled, because it is slower than all others. */
 static gboolean
 profiler_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {

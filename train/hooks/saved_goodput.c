@@ -3,7 +3,7 @@
 
 #include "base/log_private.h"
 
-/* A directory that hangs doesn't hold the end up for longer. */
+/* A directory that hangs delays the end by this time at most. */
 #define WRITE_US (2 * MUSTER_SECOND)
 
 void

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The hook of a model with a SyncReplicasOptimizer. The chief fills the queue of tokens and runs
+ * the update; each replica's step takes a token, so that no replica is ahead. What an earlier run
+ * left in accumulators and queues is discarded first. */
 #include "train/hooks/sync_replicas_hook_private.h"
 
 #include "base/error.h"
@@ -23,13 +26,13 @@ struct _MusterSyncReplicasHook {
   gboolean is_chief;
   guint n_tasks;
   gint64 local_step;
-  gboolean is_step; /* the run is one: it takes a token, */
+  gboolean is_step; /* the run is a step: it takes a token, */
   guint token_at;   /* which it fetches */
 };
 
 G_DEFINE_FINAL_TYPE (MusterSyncReplicasHook, muster_sync_replicas_hook, MUSTER_TYPE_HOOK)
 
-/* Up to so many. */
+/* Adds up to n tokens. */
 static gboolean
 fill_tokens (MusterSession *session, gint64 n, gint64 deadline_us, GCancellable *cancellable,
              GError **error)
@@ -65,8 +68,8 @@ is_empty (MusterSession *session, MusterGraph *graph, guint i, gint64 deadline_u
   return TRUE;
 }
 
-/* Takes all gradients of an accumulator that has some. A step of the earlier run that ends late may
- * be faster: then there is nothing to take. */
+/* Takes all gradients of an accumulator that has some. A step of the earlier run that ends late
+ * may take them first; then nothing is left. */
 static gboolean
 take_gradients (MusterSession *session, const MusterNode *take, MusterGraph *graph,
                 gint64 deadline_us, GCancellable *cancellable, GError **error)
@@ -113,8 +116,8 @@ discard_gradients (MusterSyncReplicasHook *self, MusterSession *session, gint64 
 
 /* --- the hook --- */
 
-/* Others begin when the model is prepared, which it is by now: what they have applied stays.
- * Several tasks' master was reset. */
+/* Discards the gradients of an earlier run only if this is the only task. The master of several
+ * tasks was reset, and their replicas may have begun already, since the model is prepared. */
 static gboolean
 begin_as_chief (MusterSyncReplicasHook *self, MusterSession *session, gint64 deadline_us,
                 GCancellable *cancellable, GError **error)
@@ -157,8 +160,8 @@ takes_token (MusterSyncReplicasHook *self, const char *name)
   return GPOINTER_TO_INT (takes);
 }
 
-/* Any other run, as of a loss alone, would take a token for no gradient: replicas would wait for
- * one another. */
+/* Returns TRUE for a run that is a step. Any other run, as of a loss alone, would take a token
+ * without adding a gradient, and replicas would wait for one another. */
 static gboolean
 is_step (MusterSyncReplicasHook *self, const MusterStep *step)
 {
@@ -198,7 +201,7 @@ sync_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
   return TRUE;
 }
 
-/* Another replica may wait for a token: it is to see the end, too. */
+/* Adds a token, because another replica may wait for one and must see the end, too. */
 static gboolean
 sync_end (MusterHook *hook, MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
           GError **error)

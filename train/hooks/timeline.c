@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Turns a step's RunMetadata into a trace in Chrome's format, event by event, because a tree of
+ * all events would take a kilobyte each. */
 #include "train/hooks/timeline_private.h"
 
 #include "base/protowire_private.h"
@@ -7,7 +9,7 @@
 
 #include <json-glib/json-glib.h>
 
-/* Two bytes of metadata can encode an event, whose JSON takes a hundred. */
+/* Two bytes of metadata can encode an event, whose JSON takes a hundred bytes. */
 #define MOST_EVENTS 1000000
 
 /* Events are built one at a time, as a tree of all would take a kilobyte each. */
