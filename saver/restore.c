@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Restores a checkpoint, or the newest of a directory and its fast tiers that is whole.
+ * restore_newest () lists the candidates, tries one after the other, and lists again if a saver
+ * removed what was about to be read; run_held () reads and checks everything before
+ * restore_assign.c changes the first variable. Only after a success are damaged ones quarantined.
+ * */
 #include "saver/restore.h"
 
 #include "base/require_private.h"
@@ -12,12 +17,12 @@
 
 #define MOST_NAMED 5 /* of the variables that were initialised */
 
-/* How long listing one of several directories may take. */
+/* Maximum time for listing one of several directories. */
 #define MOST_LIST_US (10 * MUSTER_SECOND)
 
 static const MusterRestoreOptions plain;
 
-/* A restore on its way. */
+/* A restore under way. */
 typedef struct {
   MusterSaver *saver;
   MusterStorage *storage; /* (owned) the saver's, bound like the restore */
@@ -27,8 +32,8 @@ typedef struct {
   gint64 deadline_us;
   GCancellable *cancellable; /* (nullable) */
   /* Of a directory: */
-  GPtrArray *faults;       /* (owned) (element-type Fault) of those that won't do */
-  GString *warnings;       /* (owned) lines */
+  GPtrArray *faults; /* (owned) (element-type Fault) of the checkpoints that can't be restored */
+  GString *warnings; /* (owned) lines */
   MusterTierChoice choice; /* (owned) */
   gboolean is_doubtful;    /* the directory itself couldn't be read, only its fast tiers */
   gboolean may_have_moved; /* the last fault is the checkpoint's: it may have been removed */
@@ -37,7 +42,7 @@ typedef struct {
 typedef struct {
   char *prefix;     /* (owned) */
   GError *error;    /* (owned) */
-  gboolean is_torn; /* some variables had values of it */
+  gboolean is_torn; /* some variables may have values of it */
 } Fault;
 
 static void
@@ -62,14 +67,14 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Restore, restore_clear)
 
 /* --- one checkpoint --- */
 
-/* What one that couldn't be restored means for others. */
+/* What the failure of one checkpoint means for the others. */
 typedef struct {
-  gboolean is_its_own; /* it isn't whole, or isn't this job's: another may do */
+  gboolean is_its_own; /* it isn't whole, or isn't this job's: another one may be restored */
   gboolean is_torn;    /* some variables may have values of it */
 } Verdict;
 
-/* A checkpoint that is read isn't removed. NULL without an error where nothing can be locked: then
- * reading it tells why. */
+/* Locks a checkpoint, so that no saver removes it while it is read. NULL without an error if
+ * nothing can be locked: then reading it reports why. */
 static MusterStorageLock *
 hold (MusterStorage *storage, const char *prefix, GError **error)
 {
@@ -97,7 +102,8 @@ is_not_whole (const GError *failure)
          muster_error_is (failure, MUSTER_ERROR_DATA_LOSS);
 }
 
-/* Whether it was saved by somebody who doesn't know of what the caller can't do without. */
+/* Returns TRUE if the checkpoint lacks something that the caller needs, because it was saved by
+ * a program that doesn't know of that. */
 static gboolean
 lacks_needed (const MusterRestoreRun *self)
 {
@@ -141,7 +147,7 @@ copy_names (GPtrArray *names)
   return names->len > 0 ? g_strv_builder_end (builder) : NULL;
 }
 
-/* Everything is read and checked before the first variable changes. */
+/* Reads and checks everything before the first variable changes. */
 static gboolean
 run_held (MusterRestoreRun *self, MusterStorage *storage, GError **error)
 {
@@ -208,7 +214,7 @@ add_line (GString *lines, const char *line)
   g_string_append_printf (lines, "%s%s", lines->len > 0 ? "\n" : "", line);
 }
 
-/* The time that listing a directory may take: an even share of what is left. */
+/* Returns the time for listing one directory: an even share of what is left. */
 static gint64
 share_of_time (const Restore *self, guint n)
 {
@@ -217,7 +223,8 @@ share_of_time (const Restore *self, guint n)
   return left_us == MUSTER_WAIT_FOREVER ? MOST_LIST_US : MIN (left_us / n, MOST_LIST_US);
 }
 
-/* The directory, and the fast tiers before it. Alone, it is waited for as long as it takes. */
+/* Lists the directory, and the fast tiers before it. If there are no tiers, it may take as long
+ * as it needs. */
 static GPtrArray *
 list_tiers (const Restore *self)
 {
@@ -250,8 +257,8 @@ note_listing (Restore *self, const MusterTierListing *listing)
   add_line (self->warnings, line);
 }
 
-/* A directory that can't be read must not look like an empty one: the model would be initialised
- * anew. */
+/* Fails for a directory that can't be read. It must not look like an empty one, or the model
+ * would be initialised anew. */
 static gboolean
 refuse_unreadable (const GPtrArray *listings, GError **error)
 {
@@ -275,7 +282,7 @@ note_silent (MusterTiers *tiers, const GPtrArray *listings)
   }
 }
 
-/* What there is to choose from, over all tiers. */
+/* Finds the candidates of all tiers. */
 static GPtrArray *
 find_candidates (Restore *self, GError **error)
 {
@@ -307,7 +314,7 @@ note_refused (const Restore *self, gint64 step, GString *lines)
   }
 }
 
-/* The directory whose side file knows of a checkpoint. */
+/* Returns the directory whose side file knows of the checkpoint. */
 static char *
 home_of (const Restore *self, const char *prefix)
 {
@@ -316,8 +323,8 @@ home_of (const Restore *self, const char *prefix)
   return g_strdup (tier < tiers->n ? tiers->fast[tier].rule.directory : self->options->directory);
 }
 
-/* FALSE where lives have ended at this checkpoint too often. Where nothing can be noted nothing is
- * counted. */
+/* Returns FALSE if runs have died at this checkpoint too often. If the start can't be recorded,
+ * nothing is counted. */
 static gboolean
 begin_crash_count (Restore *self, const char *prefix, GError **error)
 {
@@ -348,7 +355,8 @@ try_one (Restore *self, const char *prefix, MusterRestored *result, Verdict *ver
   *verdict = (Verdict){.is_its_own = TRUE};
   if (begin_crash_count (self, prefix, error) && restore_one (self, prefix, result, verdict, error))
     return TRUE;
-  (void)muster_saver_clear_crash_loop (self->saver, NULL); /* it has failed in words */
+  (void)muster_saver_clear_crash_loop (self->saver,
+                                       NULL); /* it has failed with an error, not by a crash */
   self->may_have_moved = verdict->is_its_own;
   return FALSE;
 }
@@ -369,7 +377,7 @@ add_way_out (const Restore *self, GError *failure)
                                       message);
 }
 
-/* Restores the first that will do; where none does, the newest one's fault counts. */
+/* Restores the first one that is whole. If none is, the newest one's fault is the error. */
 static gboolean
 restore_first (Restore *self, GPtrArray *prefixes, MusterRestored *result, GError **error)
 {
@@ -459,8 +467,8 @@ are_same (const GPtrArray *a, const GPtrArray *b)
   return TRUE;
 }
 
-/* What there is to choose from now, where a saver at work has changed that since: it removes what
- * leaves its list, unless it is locked already. NULL: nothing has changed, or time is up. */
+/* Lists the candidates again if a running saver has changed them since: it removes checkpoints
+ * that leave its list, unless they are locked already. NULL: nothing has changed, or time is up. */
 static GPtrArray *
 list_again (Restore *self, const GPtrArray *before)
 {
@@ -505,8 +513,8 @@ restore_newest (Restore *self, MusterRestored *result, GError **error)
     if (restore_first (self, prefixes, result, &failure)) {
       finish (self, result);
       muster_tiers_note_restored (self->saver->tiers, result->prefix, self->is_doubtful);
-      /* Where the state can't be read, and the files stood in for it, nothing is anybody's to
-       * delete. */
+      /* If the state can't be read and the files stand in for it, no checkpoint counts as this
+       * saver's to delete. */
       (void)muster_saver_adopt_tiers (self->saver, self->options->directory,
                                       self->options->fall_back_to_files ? MUSTER_ADOPT_FROM_FILES
                                                                         : 0,
@@ -527,7 +535,8 @@ restore_newest (Restore *self, MusterRestored *result, GError **error)
   return TRUE;
 }
 
-/* A directory with a checkpoint isn't this model's: its init ops must not run in its place. */
+/* Refuses a directory with a checkpoint: it isn't this model's, and the init ops must not run in
+ * its place. */
 static gboolean
 restore_nothing (const Restore *self, GError **error)
 {
