@@ -255,6 +255,16 @@ claim (Task *self)
 
 /* --- open --- */
 
+/* There is a session. A worker that is held by a chief that has gone is still in OPEN or RECOVER.
+ */
+static void
+begin_steps (Task *self)
+{
+  MusterMonitoredSession *session = self->round.session;
+  if (self->elastic != NULL)
+    muster_elastic_set_session (self->elastic, muster_monitored_session_coordinator (session));
+}
+
 static State
 open_round (Task *self)
 {
@@ -263,6 +273,7 @@ open_round (Task *self)
   if (!muster_round_open (&self->round, cancellable, &self->failure))
     return END;
   muster_monitored_session_recover_when_told (self->round.session);
+  begin_steps (self);
   return muster_training_hook_is_done (self->round.hook) ? END : STEP;
 }
 
@@ -345,7 +356,12 @@ pause_steps (Task *self)
 static State
 recover (Task *self)
 {
-  return muster_monitored_session_recover (self->round.session, &self->failure) ? STEP : END;
+  if (self->elastic != NULL)
+    muster_elastic_set_session (self->elastic, NULL);
+  if (!muster_monitored_session_recover (self->round.session, &self->failure))
+    return END;
+  begin_steps (self);
+  return STEP;
 }
 
 /* --- end --- */

@@ -11,6 +11,7 @@
 #include "tests/doubles/heard.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
+#include "train/position/position.h"
 
 #define N_TASKS 4
 #define EPOCHS  60
@@ -52,6 +53,8 @@ typedef struct {
   gboolean has_stepped;
   gint n_chiefs; /* rounds as chief */
   gint n_workers;
+  void (*ready) (const MusterSessionReport *report, gint64 step, gpointer task); /* (nullable) */
+  gboolean (*progress) (const MusterTrainingState *state, gpointer task);        /* (nullable) */
   MusterTrained trained;
   GError *error;
 } Task;
@@ -212,9 +215,10 @@ run_task (gpointer data)
   g_autoptr (MusterBatches) batches = make_batches ();
   const MusterTrainingListener listener = {.waiting = note_waiting,
                                            .waiting_data = task,
-                                           .ready = note_ready,
+                                           .ready = task->ready != NULL ? task->ready : note_ready,
                                            .role = note_role,
-                                           .progress = note_progress,
+                                           .progress = task->progress != NULL ? task->progress
+                                                                              : note_progress,
                                            .user_data = task};
   const MusterTraining training = {.scaffold = task->job->scaffold,
                                    .master = master,
@@ -317,6 +321,82 @@ MUSTER_TEST (Elastic, goes_on_where_another_has_taken_over_meanwhile)
   MUSTER_EXPECT_EQ (task.n_takeovers, 0u);
   expect_exactly_once (&job);
   clear_tasks (&task, 1);
+}
+
+/* A chief that ends before it has let any task step, while a task is on its way into the model. */
+typedef struct {
+  Task task;
+  MusterSession *session; /* (owned) (nullable) the chief's */
+  gboolean was_worker;
+  gboolean has_chief_stepped; /* first */
+  gboolean has_stepped;
+} Held;
+
+static void
+end_the_chief (const MusterSessionReport *report G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
+               gpointer user_data)
+{
+  Held *held = user_data;
+  held->was_worker = held->was_worker || !held->task.is_chief;
+  if (held->session != NULL)
+    muster_session_close_quietly (held->session);
+  g_clear_object (&held->session);
+}
+
+static gboolean
+note_first_step (const MusterTrainingState *state, gpointer user_data)
+{
+  Held *held = user_data;
+  if (state->step <= 0 || held->has_stepped)
+    return TRUE;
+  held->has_stepped = TRUE;
+  held->has_chief_stepped = held->task.is_chief;
+  return TRUE;
+}
+
+/* The model as it is once its init op has run: all tasks are held. */
+static MusterSession *
+prepare_held (const Job *job, MusterMaster *master)
+{
+  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (&(MusterSeenModel){TRUE, 0});
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMetaGraph) dealt = muster_position_add_dealt (plain, N_SLOTS, &error);
+  const MusterScaffoldOptions same = {.copy_from = job->scaffold};
+  g_autoptr (MusterScaffold) scaffold = muster_scaffold_new_with (dealt, &same, &error);
+  const MusterSessionManagerOptions options = {.ready_op = muster_scaffold_ready_op (scaffold),
+                                               .local_init_op =
+                                                   muster_scaffold_local_init_op (scaffold),
+                                               .meta_graph = dealt,
+                                               .model = "seen"};
+  g_autoptr (MusterSessionManager) manager =
+      muster_session_manager_new (muster_scaffold_graph (scaffold), &options, &error);
+  const MusterPrepareOptions prepare = {.init_op = muster_scaffold_init_op (scaffold),
+                                        .timeout_us = 60 * MUSTER_SECOND};
+  MusterSession *session =
+      muster_session_manager_prepare_session (manager, master, &prepare, NULL, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return session;
+}
+
+/* Another member is before it: this task's turn to claim the model comes later. */
+MUSTER_TEST (Elastic, takes_over_where_the_chief_has_ended_before_it_let_anyone_step)
+{
+  g_auto (Job) job = set_up ("held");
+  g_autoptr (MusterMaster) master = muster_master_new_for_target (job.target, NULL);
+  const MusterJoin first = {.model = "seen", .slot = -1, .n_slots = N_SLOTS};
+  g_autoptr (MusterMembership) before =
+      muster_master_join (master, &first, test_deadline (), NULL, NULL);
+  Held held = {.task = {.job = &job, .until_step = 5}, .session = prepare_held (&job, master)};
+  held.task.ready = end_the_chief;
+  held.task.progress = note_first_step;
+  MUSTER_ASSERT_TRUE (before != NULL && held.session != NULL);
+
+  run_tasks (&held.task, 1);
+
+  MUSTER_EXPECT_NO_ERROR (held.task.error);
+  MUSTER_EXPECT_TRUE (held.was_worker);
+  MUSTER_EXPECT_TRUE (held.has_chief_stepped);
+  clear_tasks (&held.task, 1);
 }
 
 MUSTER_TEST (Elastic, goes_on_without_each_chief_that_leaves)

@@ -23,21 +23,6 @@ elastic_measure (MusterHook *hook, MusterGoodputMeter *meter)
 }
 
 static gboolean
-elastic_after_create (MusterHook *hook, MusterSession *session G_GNUC_UNUSED,
-                      MusterCoordinator *coordinator, gint64 deadline_us G_GNUC_UNUSED,
-                      GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
-{
-  muster_elastic_set_session (MUSTER_ELASTIC_HOOK (hook)->elastic, coordinator);
-  return TRUE;
-}
-
-static void
-elastic_session_lost (MusterHook *hook)
-{
-  muster_elastic_set_session (MUSTER_ELASTIC_HOOK (hook)->elastic, NULL);
-}
-
-static gboolean
 elastic_before_run (MusterHook *hook, MusterRunContext *context G_GNUC_UNUSED, GError **error)
 {
   return muster_elastic_check (MUSTER_ELASTIC_HOOK (hook)->elastic, error);
@@ -47,8 +32,6 @@ static void
 muster_elastic_hook_class_init (MusterElasticHookClass *klass)
 {
   MUSTER_HOOK_CLASS (klass)->measure = elastic_measure;
-  MUSTER_HOOK_CLASS (klass)->after_create_session = elastic_after_create;
-  MUSTER_HOOK_CLASS (klass)->session_lost = elastic_session_lost;
   MUSTER_HOOK_CLASS (klass)->before_run = elastic_before_run;
 }
 

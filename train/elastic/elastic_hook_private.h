@@ -6,8 +6,8 @@
 
 G_BEGIN_DECLS
 
-/* The hook of a round, before those that act on a step: tells elastic of each session, and makes no
- * step in a slot that was lost. elastic must outlive it. */
+/* The hook of a round, before those that act on a step: makes no step in a slot that was lost.
+ * elastic must outlive it. */
 MusterHook *muster_elastic_hook_new (MusterElastic *elastic);
 
 G_END_DECLS

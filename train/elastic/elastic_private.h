@@ -14,7 +14,7 @@ G_BEGIN_DECLS
  * at once; each further one waits a little longer, since those before it may be silent. The first
  * claim of the model wins; the others are refused.
  *
- * All but set_session is for the thread that trains. */
+ * All of this is for the thread that trains. */
 typedef struct _MusterElastic MusterElastic;
 
 /* Strings and objects are borrowed for its life. */
@@ -78,9 +78,9 @@ gboolean muster_elastic_has_worked (MusterElastic *self);
 /* The timeout of this round's wait for the model: timeout_us (0: no limit) or less. */
 gint64 muster_elastic_timeout (MusterElastic *self, gint64 timeout_us);
 
-/* For the hook of a round (elastic_hook_private.h). */
-
-/* The round has a session (its coordinator), or is creating one (NULL). */
+/* The round has a session in which it can step (its coordinator): from now on the round ends
+ * between two steps. Until then (NULL) it waits for the model, or to be let step, and a change ends
+ * the wait: nobody else may be there to end it. */
 void muster_elastic_set_session (MusterElastic *self, MusterCoordinator *coordinator);
 /* Before a step: FALSE with CANCELLED if the slot isn't this task's any more. */
 gboolean muster_elastic_check (MusterElastic *self, GError **error);

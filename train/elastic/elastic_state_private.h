@@ -30,7 +30,7 @@ struct _MusterElastic {
   gboolean is_leaderless; /* this task trains without a chief, and can't be it now */
   gboolean is_in_round;
   gboolean is_changing;           /* the round ends: another role, or a lost membership */
-  MusterCoordinator *coordinator; /* (owned) (nullable) the round's, while it has a session */
+  MusterCoordinator *coordinator; /* (owned) (nullable) the round's, while it can step */
 };
 
 static inline gint64
