@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_saver_private.h"
 
-#include "base/log_private.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "graph/graph_nodes_private.h"
@@ -249,14 +248,11 @@ take_snapshot (MusterJobSaver *self, const char *path, gint64 deadline_us,
   self->ticket = muster_async_saver_write (self->async, path, deadline_us, cancellable, &failure);
   if (self->ticket != NULL)
     return TRUE;
-  self->is_blocking = muster_snapshot_is_impossible (failure);
-  if (!self->is_blocking && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED)) {
+  g_autofree char *what = g_strdup_printf ("'%s'", path);
+  if (!muster_snapshot_must_block (failure, what, &self->is_blocking)) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
-  muster_log (G_LOG_LEVEL_MESSAGE, "save-blocking", "MESSAGE",
-              "'%s' can't be saved in the background, so training waits for %s: %s", path,
-              self->is_blocking ? "each save" : "this save", failure->message);
   if (self->is_blocking)
     g_clear_object (&self->async);
   return save_at_once (self, path, deadline_us, cancellable, error);

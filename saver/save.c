@@ -30,7 +30,7 @@ typedef struct {
   MusterSaver *saver;
   MusterSession *session;
   const MusterSaveHow *how;
-  MusterSaveTrack *track; /* (owned) (nullable) NULL if there is nothing to save */
+  MusterSaveTicket *ticket; /* (owned) (nullable) NULL if there is nothing to save */
   guint tier;
   MusterStorage
       *storage; /* (owned) (nullable) the saver's, bound like the save; from start () on */
@@ -58,7 +58,7 @@ typedef struct {
 static void
 save_clear (Save *self)
 {
-  g_clear_pointer (&self->track, muster_save_track_unref);
+  g_clear_pointer (&self->ticket, muster_save_ticket_unref);
   g_clear_object (&self->storage);
   g_clear_object (&self->lease);
   g_free (self->made.prefix);
@@ -450,7 +450,7 @@ rename_to (Save *self, gint64 step, GError **error)
   g_free (self->made.prefix);
   self->made.prefix = renamed;
   self->made.step = step;
-  muster_save_track_rename (self->track, renamed, step);
+  muster_save_ticket_rename (self->ticket, renamed, step);
   if (self->staged != NULL) { /* its data files get their names when they are sent */
     g_free (self->made.temporary);
     self->made.temporary = temporary_for (self, muster_clock_random (self->saver->clock));
@@ -476,9 +476,9 @@ static gboolean
 write_all (Save *self, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  muster_save_track_write (self->track);
+  muster_save_ticket_write (self->ticket);
   if (write_consistent_cut (self, &failure)) {
-    muster_save_track_reach (self->track, MUSTER_SAVE_WRITTEN);
+    muster_save_ticket_reach (self->ticket, MUSTER_SAVE_WRITTEN);
     if (self->how->written != NULL)
       self->how->written (self->how->written_data);
     return TRUE;
@@ -553,8 +553,7 @@ static void
 take_metric (Save *self)
 {
   const char *name = muster_saver_metric (self->saver);
-  const MusterSideMetric metric = {.name = (char *)name,
-                                   .value = muster_save_track_metric (self->track)};
+  const MusterSideMetric metric = {.name = (char *)name, .value = self->ticket->metric};
   if (name == NULL || isnan (metric.value) || self->metrics != NULL)
     return;
   self->metrics = g_array_new (FALSE, FALSE, sizeof (MusterSideMetric));
@@ -572,7 +571,9 @@ publish (Save *self, GError **error)
       !muster_checkpoint_directory_publish (self->home, self->lease, &self->made,
                                             lock_deadline (self), self->cancellable, error))
     return FALSE;
-  muster_save_track_end (self->track, MUSTER_SAVE_DURABLE, self->made.bytes);
+  muster_save_ticket_end (self->ticket, MUSTER_SAVE_DURABLE, self->made.bytes);
+  if (self->tier == self->saver->tiers->n)
+    muster_save_ticket_forget_metric (self->ticket);
   return TRUE;
 }
 
@@ -663,22 +664,22 @@ report (Save *self, MusterSaved *saved)
       .why = g_strdup (skipped ? self->space.why : self->made.trouble),
       .at_us = {-1, -1, -1, -1},
   };
-  if (self->track == NULL)
+  if (self->ticket == NULL)
     return;
   if (skipped)
-    muster_save_track_end (self->track, MUSTER_SAVE_SKIPPED, 0);
-  muster_save_track_read (self->track, saved->at_us);
+    muster_save_ticket_end (self->ticket, MUSTER_SAVE_SKIPPED, 0);
+  muster_save_ticket_read (self->ticket, saved->at_us);
 }
 
 /* In another tier it is called otherwise. */
 static void
 follow (Save *self)
 {
-  if (self->track != NULL && self->how->due != 0)
-    muster_save_track_rename (self->track, self->made.prefix, self->made.step);
-  else if (self->track == NULL && !self->saver->is_empty)
-    self->track = muster_save_track_new (self->saver, self->made.prefix, MAX (self->made.step, -1),
-                                         self->began_us, FALSE);
+  if (self->ticket != NULL && self->how->due != 0)
+    muster_save_ticket_rename (self->ticket, self->made.prefix, self->made.step);
+  else if (self->ticket == NULL && !self->saver->is_empty)
+    self->ticket = muster_save_ticket_new (self->saver->log, self->made.prefix,
+                                           MAX (self->made.step, -1), self->began_us, FALSE);
 }
 
 static gboolean
@@ -725,10 +726,10 @@ drop_tier (const Save *self, const char *durable, gint64 deadline_us, const GErr
 }
 
 gboolean
-muster_saver_save_tracked (MusterSaver *self, MusterSession *session, const char *directory,
-                           gint64 step, const MusterSaveHow *how, MusterSaveTrack *given,
-                           MusterSaved *saved, char ***left_out, gint64 deadline_us,
-                           GCancellable *cancellable, GError **error)
+muster_saver_save_for_ticket (MusterSaver *self, MusterSession *session, const char *directory,
+                              gint64 step, const MusterSaveHow *how, MusterSaveTicket *given,
+                              MusterSaved *saved, gint64 deadline_us, GCancellable *cancellable,
+                              GError **error)
 {
   static const MusterSaveHow plain;
   if (!muster_saver_check_session (self, session, error) ||
@@ -736,7 +737,7 @@ muster_saver_save_tracked (MusterSaver *self, MusterSession *session, const char
       !muster_deadline_check (deadline_us, error))
     return FALSE;
   how = how != NULL ? how : &plain;
-  g_autoptr (MusterSaveTrack) track = given != NULL ? muster_save_track_ref (given) : NULL;
+  g_autoptr (MusterSaveTicket) ticket = given != NULL ? muster_save_ticket_ref (given) : NULL;
   for (;;) {
     const char *home = directory;
     GError *failure = NULL;
@@ -744,7 +745,7 @@ muster_saver_save_tracked (MusterSaver *self, MusterSession *session, const char
         save = {.saver = self,
                 .session = session,
                 .how = how,
-                .track = track != NULL ? muster_save_track_ref (track) : NULL,
+                .ticket = ticket != NULL ? muster_save_ticket_ref (ticket) : NULL,
                 .tier = how->due != 0 && how->prefix == NULL ? muster_tiers_fastest (self->tiers)
                                                              : self->tiers->n,
                 .made.step = step,
@@ -755,8 +756,8 @@ muster_saver_save_tracked (MusterSaver *self, MusterSession *session, const char
         muster_saver_queue_copies (self, save.storage, directory, save.made.prefix, save.made.step,
                                    how->due);
       report (&save, saved);
-      if (left_out != NULL)
-        *left_out = g_steal_pointer (&save.left_out);
+      if (given != NULL && save.left_out != NULL)
+        muster_save_ticket_set_left_out (given, g_steal_pointer (&save.left_out));
       return TRUE;
     }
     if (!drop_tier (&save, directory, deadline_us, failure)) {
@@ -764,8 +765,8 @@ muster_saver_save_tracked (MusterSaver *self, MusterSession *session, const char
       return FALSE;
     }
     g_error_free (failure);
-    if (track == NULL)
-      track = g_steal_pointer (&save.track);
+    if (ticket == NULL)
+      ticket = g_steal_pointer (&save.ticket);
   }
 }
 
@@ -775,8 +776,8 @@ muster_saver_save_with (MusterSaver *self, MusterSession *session, const char *d
                         gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   muster_require (error, FALSE, self, session, directory, saved);
-  return muster_saver_save_tracked (self, session, directory, step, how, NULL, saved, NULL,
-                                    deadline_us, cancellable, error);
+  return muster_saver_save_for_ticket (self, session, directory, step, how, NULL, saved,
+                                       deadline_us, cancellable, error);
 }
 
 char *

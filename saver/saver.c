@@ -13,7 +13,6 @@
 #include "saver/builder/saver_complete_private.h"
 #include "saver/saver_private.h"
 
-#include <math.h>
 #include <string.h>
 
 #define DEFAULT_BASE_NAME "model.ckpt"
@@ -132,6 +131,7 @@ set_options (MusterSaver *self, const MusterSaverOptions *options, GError **erro
   self->save_timeout_us = options->save_timeout_us;
   self->storage = g_object_ref (options->storage ? options->storage : muster_default_storage ());
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  self->log = muster_save_log_new (self->clock);
   self->free_space = (MusterFreeSpace){.storage = self->storage,
                                        .clock = self->clock,
                                        .when_full = options->when_full,
@@ -378,9 +378,21 @@ void
 muster_saver_set_metric (MusterSaver *self, double value)
 {
   g_return_if_fail (self != NULL);
-  g_mutex_lock (&self->lock);
-  self->metric = value;
-  g_mutex_unlock (&self->lock);
+  muster_save_log_set_metric (self->log, value);
+}
+
+void
+muster_saver_set_interval (MusterSaver *self, gint64 interval_us)
+{
+  g_return_if_fail (MUSTER_IS_SAVER (self));
+  muster_save_log_set_interval (self->log, interval_us);
+}
+
+void
+muster_saver_status (MusterSaver *self, MusterSaveStatus *status)
+{
+  g_return_if_fail (MUSTER_IS_SAVER (self) && status != NULL);
+  muster_save_log_read (self->log, status);
 }
 
 gboolean
@@ -476,7 +488,7 @@ muster_saver_finalize (GObject *object)
   muster_restore_plan_free (self->restore_plan);
   g_clear_error (&self->restore_flaw);
   g_clear_object (&self->save_unlocked);
-  muster_save_log_clear (&self->log);
+  g_clear_pointer (&self->log, muster_save_log_unref);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_saver_parent_class)->finalize (object);
 }
@@ -493,7 +505,5 @@ muster_saver_init (MusterSaver *self)
   self->probe = muster_probe_new ();
   muster_checkpoint_directory_init (&self->directory);
   g_mutex_init (&self->lock);
-  muster_save_log_init (&self->log);
   self->saveables = muster_saveables_new ();
-  self->metric = NAN;
 }

@@ -135,9 +135,11 @@ const char *muster_saver_metric (MusterSaver *self);
  * @self: a saver
  * @value: its metric's value for the model as it is now; NaN: none
  *
- * Sets the value that the next save records with its checkpoint, unless that save is skipped or
- * fails; later ones have none until it is set again. A save in the background takes the value when
- * it is requested. A value may also be given afterwards ([func@checkpoint_set_metric]). Any thread.
+ * Sets the value that the next save records with its checkpoint. Another save of the same step
+ * records it, too, until one in the directory itself is durable: the first may fail, or go to a
+ * fast tier alone. Saves of other steps have none until it is set again. A save in the background
+ * takes the value when it is requested. A value may also be given afterwards
+ * ([func@checkpoint_set_metric]). Any thread.
  */
 void muster_saver_set_metric (MusterSaver *self, double value);
 

@@ -7,7 +7,7 @@
 #include "saver/directory/checkpoint_directory_private.h"
 #include "saver/directory/free_space_private.h"
 #include "saver/probe_memory_private.h"
-#include "saver/save_track_private.h"
+#include "saver/save_ticket_private.h"
 #include "saver/saver.h"
 #include "saver/tiers/tiers_private.h"
 
@@ -28,6 +28,7 @@ struct _MusterSaver {
   MusterTiers *tiers;                  /* (owned) any thread */
   MusterSaveables *saveables;          /* (owned) any thread */
   MusterProbe *probe;                  /* (owned) any thread */
+  MusterSaveLog *log;                  /* (owned) any thread */
   gboolean no_probe;
   MusterSaverConsistentCut consistent_cut; /* without functions: none */
   gpointer consistent_cut_data;
@@ -40,11 +41,9 @@ struct _MusterSaver {
   /* guarded by lock */
   char *crash_loop_directory; /* (owned) (nullable) the directory of the crash loop record that this
                                  saver wrote */
-  char *life; /* (owned) (nullable) the base name of the checkpoint in that record */
-  MusterSaveLog log;
+  char *life;    /* (owned) (nullable) the base name of the checkpoint in that record */
   char *staging; /* (owned) (nullable) a directory for what masters write that can't write into an
                     object store; removed at the end */
-  double metric; /* of the next save; NAN: none */
   gboolean is_saving;          /* the lock on saves is held */
   GCancellable *save_unlocked; /* (owned) (nullable) a waiter's; cancelled when the lock on saves is
                                   released */
@@ -72,12 +71,12 @@ gboolean muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *
                                               gint64 deadline_us, GCancellable *cancellable,
                                               GError **error);
 
-/* muster_saver_save_with () for a save that is followed already: track (nullable). *left_out
- * (nullable out) becomes the names of the saveables that couldn't be copied, or NULL. */
-gboolean muster_saver_save_tracked (MusterSaver *self, MusterSession *session,
-                                    const char *directory, gint64 step, const MusterSaveHow *how,
-                                    MusterSaveTrack *track, MusterSaved *saved, char ***left_out,
-                                    gint64 deadline_us, GCancellable *cancellable, GError **error);
+/* muster_saver_save_with () for a save that has a ticket already (nullable). */
+gboolean muster_saver_save_for_ticket (MusterSaver *self, MusterSession *session,
+                                       const char *directory, gint64 step, const MusterSaveHow *how,
+                                       MusterSaveTicket *ticket, MusterSaved *saved,
+                                       gint64 deadline_us, GCancellable *cancellable,
+                                       GError **error);
 /* tiered.c: the tier with this number, its directory and its rules for lack of space. directory is
  * the durable one. */
 MusterCheckpointDirectory *muster_saver_tier (MusterSaver *self, guint tier, const char **directory,

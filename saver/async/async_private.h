@@ -3,7 +3,6 @@
 
 #include "saver/async/async_saver.h"
 #include "saver/async/save_metrics_private.h"
-#include "saver/async/save_ticket_private.h"
 #include "saver/async/snapshot_private.h"
 #include "saver/saver_private.h"
 
@@ -39,7 +38,6 @@ typedef struct {
 /* One save. Immutable once queued. */
 typedef struct {
   MusterSaveTicket *ticket; /* (owned) */
-  MusterSaveTrack *track;   /* (owned) */
   MusterAsyncModel *model;  /* (owned) */
   MusterAsyncSlot *slot;    /* of its snapshot; the core's */
   GPtrArray *tensors;       /* (owned) from the saveables */

@@ -146,16 +146,19 @@ muster_async_saver_set_model (MusterAsyncSaver *self, MusterSaver *saver, Muster
 
 /* --- saving --- */
 
-/* With the lock held: the path, and its number. */
+/* With the lock held: a save with its path, and that one's number. */
 static MusterSaveTicket *
 number (const MusterAsyncCall *call, const char *directory, gint64 step, const char *prefix,
         GError **error)
 {
   MusterAsyncCore *self = call->core;
+  MusterSaveLog *log = self->model->saver->log;
+  const gboolean is_background = muster_async_core_n_slots (self) > 0;
   g_autofree char *path = NULL;
 
   if (prefix != NULL)
-    return muster_save_ticket_new (prefix, muster_checkpoint_step (prefix));
+    return muster_save_ticket_new (log, prefix, muster_checkpoint_step (prefix), call->began_us,
+                                   is_background);
   if (step < 0)
     step = self->counter + 1;
   directory = muster_saver_place (self->model->saver, directory, call->due);
@@ -163,7 +166,7 @@ number (const MusterAsyncCall *call, const char *directory, gint64 step, const c
   if (path == NULL)
     return NULL;
   self->counter = MAX (self->counter, step);
-  return muster_save_ticket_new (path, step);
+  return muster_save_ticket_new (log, path, step, call->began_us, is_background);
 }
 
 /* With the lock held: ends a ticket as the policy says. */
@@ -173,8 +176,7 @@ end_by_policy (MusterSaveTicket *ticket, MusterSaveState state, MusterError code
   g_autoptr (GError) error =
       g_error_new (MUSTER_ERROR, (gint)code, "%s: %s", muster_save_ticket_path (ticket), why);
 
-  muster_save_ticket_set_why (ticket, why);
-  muster_save_ticket_end (ticket, state, error);
+  muster_save_ticket_settle (ticket, state, why, NULL, error);
 }
 
 static MusterAsyncSlot *
@@ -186,7 +188,6 @@ replace_waiting (MusterAsyncCore *self, MusterSaveTicket *by)
   MusterAsyncSlot *slot = request->slot;
   g_autofree char *why =
       g_strdup_printf ("replaced by '%s' before it was written", muster_save_ticket_path (by));
-  muster_save_track_end (request->track, MUSTER_SAVE_REPLACED, 0);
   end_by_policy (request->ticket, MUSTER_SAVE_REPLACED, MUSTER_ERROR_CANCELLED, why);
   self->replaced = muster_save_ticket_ref (request->ticket);
   muster_async_request_free (request);
@@ -195,7 +196,7 @@ replace_waiting (MusterAsyncCore *self, MusterSaveTicket *by)
 
 /* With the lock held: a slot for a snapshot, or NULL if the save was skipped. */
 static MusterAsyncSlot *
-take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket, MusterSaveTrack *track)
+take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
 {
   MusterAsyncSlot *slot = muster_async_core_free_slot (self);
   if (slot == NULL && self->options.policy == MUSTER_SAVES_REPLACE)
@@ -206,7 +207,6 @@ take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket, MusterSaveTrack *tra
   }
   const char *path = self->writing != NULL ? muster_save_ticket_path (self->writing->ticket) : "";
   g_autofree char *why = g_strdup_printf ("skipped: '%s' is still being written", path);
-  muster_save_track_end (track, MUSTER_SAVE_SKIPPED, 0);
   end_by_policy (ticket, MUSTER_SAVE_SKIPPED, MUSTER_ERROR_UNAVAILABLE, why);
   return NULL;
 }
@@ -272,7 +272,6 @@ rename_to (MusterAsyncRequest *request, gint64 step, GError **error)
   if (path == NULL)
     return FALSE;
   muster_save_ticket_rename (request->ticket, path, step);
-  muster_save_track_rename (request->track, path, step);
   return TRUE;
 }
 
@@ -308,8 +307,8 @@ enqueue (MusterAsyncCore *self, MusterAsyncRequest *request)
 {
   const gint64 step = muster_save_ticket_step (request->ticket);
   self->counter = MAX (self->counter, request->unlisted ? 0 : step);
-  muster_save_track_reach (request->track, MUSTER_SAVE_STAGED);
-  muster_save_ticket_advance (request->ticket, MUSTER_SAVE_STAGED);
+  muster_save_ticket_reach (request->ticket, MUSTER_SAVE_STAGED);
+  muster_save_ticket_tell (request->ticket, MUSTER_SAVE_STAGED);
   g_queue_push_tail (&self->waiting, request);
   if (self->thread == NULL) {
     muster_log (G_LOG_LEVEL_DEBUG, "save", "MESSAGE",
@@ -321,16 +320,15 @@ enqueue (MusterAsyncCore *self, MusterAsyncRequest *request)
 
 /* With the lock held, in the turn; returns with the lock held. */
 static gboolean
-save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, MusterSaveTrack *track,
-                    gboolean unlisted, GError **error)
+save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean unlisted,
+                    GError **error)
 {
   MusterAsyncCore *core = call->core;
-  MusterAsyncSlot *slot = take_slot (core, ticket, track);
+  MusterAsyncSlot *slot = take_slot (core, ticket);
   if (slot == NULL)
     return TRUE;
   MusterAsyncRequest *request = g_new0 (MusterAsyncRequest, 1);
   *request = (MusterAsyncRequest){.ticket = muster_save_ticket_ref (ticket),
-                                  .track = muster_save_track_ref (track),
                                   .model = muster_async_model_ref (core->model),
                                   .slot = slot,
                                   .unlisted = unlisted,
@@ -351,8 +349,8 @@ save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, Muste
 /* Saves a model over the budget. With the lock held, in the turn, while no save is running; returns
  * with the lock held. */
 static gboolean
-save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, MusterSaveTrack *track,
-              gboolean unlisted, GError **error)
+save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean unlisted,
+              GError **error)
 {
   MusterAsyncCore *core = call->core;
   g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
@@ -367,20 +365,16 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, MusterSaveT
   MusterSaveHow how = {.prefix = unlisted ? path : NULL, .unlisted = unlisted, .due = call->due};
   const gint64 step = muster_save_ticket_step (ticket);
   const gint64 started_us = muster_clock_now_us (core->clock);
-  char **left_out = NULL;
 
   g_mutex_unlock (&core->lock);
   const gboolean saved =
-      muster_saver_save_tracked (model->saver, model->session, directory, step, &how, track, &done,
-                                 &left_out, call->deadline_us, call->cancellable, error);
-  muster_save_ticket_set_left_out (ticket, left_out);
+      muster_saver_save_for_ticket (model->saver, model->session, directory, step, &how, ticket,
+                                    &done, call->deadline_us, call->cancellable, error);
   muster_save_meter_saved (core->meter, started_us, saved && !done.skipped);
   g_mutex_lock (&core->lock);
   if (!saved)
     return FALSE;
   if (!done.skipped) {
-    if (!unlisted && done.step != step)
-      muster_save_ticket_rename (ticket, done.prefix, done.step);
     g_free (done.why);
     done.why = g_steal_pointer (&why);
   }
@@ -399,17 +393,12 @@ save_locked (const MusterAsyncCall *call, const char *directory, gint64 step, co
   g_autoptr (MusterSaveTicket) ticket = number (call, directory, step, prefix, error);
   if (ticket == NULL)
     return NULL;
-  const gboolean is_background = muster_async_core_n_slots (core) > 0;
-  g_autoptr (MusterSaveTrack) track =
-      muster_save_track_new (core->model->saver, muster_save_ticket_path (ticket),
-                             muster_save_ticket_step (ticket), call->began_us, is_background);
-  gboolean saved = is_background ? save_in_background (call, ticket, track, prefix != NULL, error)
-                                 : save_at_once (call, ticket, track, prefix != NULL, error);
-  if (!saved) {
-    muster_save_track_return_metric (track);
-    muster_save_track_end (track, MUSTER_SAVE_FAILED, 0);
-  }
-  muster_save_track_unblock (track);
+  const gboolean saved = ticket->is_background
+                             ? save_in_background (call, ticket, prefix != NULL, error)
+                             : save_at_once (call, ticket, prefix != NULL, error);
+  if (!saved)
+    muster_save_ticket_end (ticket, MUSTER_SAVE_FAILED, 0);
+  muster_save_ticket_unblock (ticket);
   return saved ? g_steal_pointer (&ticket) : NULL;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "saver/async/save_metrics.h"
-#include "saver/async/save_ticket.h"
+#include "saver/save_ticket.h"
 #include "saver/saver.h"
 
 G_BEGIN_DECLS

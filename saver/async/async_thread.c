@@ -43,7 +43,6 @@ muster_async_model_unref (MusterAsyncModel *self)
 void
 muster_async_request_free (MusterAsyncRequest *self)
 {
-  muster_save_track_unref (self->track);
   muster_save_ticket_unref (self->ticket);
   muster_async_model_unref (self->model);
   g_clear_pointer (&self->tensors, g_ptr_array_unref);
@@ -140,7 +139,7 @@ on_written (gpointer data)
   Write *self = data;
   if (self->request->due == 0)
     drop_once (self);
-  muster_save_ticket_advance (self->request->ticket, MUSTER_SAVE_WRITTEN);
+  muster_save_ticket_tell (self->request->ticket, MUSTER_SAVE_WRITTEN);
 }
 
 /* With the lock held. A save cancelled by its caller isn't a failure. */
@@ -178,13 +177,9 @@ muster_async_resolve_ticket (MusterSaveTicket *ticket, MusterSaved *saved)
                                 muster_save_ticket_path (ticket), saved->why)
                  : NULL;
 
-  if (saved->why != NULL)
-    muster_save_ticket_set_why (ticket, saved->why);
-  muster_save_ticket_take_saved (ticket, saved);
-  if (is_skipped)
-    muster_save_ticket_end (ticket, MUSTER_SAVE_SKIPPED, error);
-  else
-    muster_save_ticket_advance (ticket, MUSTER_SAVE_DURABLE);
+  g_autofree char *why = g_strdup (saved->why);
+  muster_save_ticket_settle (ticket, is_skipped ? MUSTER_SAVE_SKIPPED : MUSTER_SAVE_DURABLE, why,
+                             saved, error);
 }
 
 /* Records everything before waiting threads are notified. */
@@ -195,8 +190,6 @@ settle (MusterAsyncCore *self, MusterAsyncRequest *request, gint64 started_us,
   const gboolean is_durable = outcome->failure == NULL && !outcome->saved->skipped;
   muster_save_meter_written (self->meter, started_us, muster_clock_now_us (self->clock),
                              is_durable);
-  if (outcome->failure != NULL)
-    muster_save_track_end (request->track, MUSTER_SAVE_FAILED, 0);
   g_mutex_lock (&self->lock);
   if (outcome->failure != NULL)
     note_failure (self, request->ticket, outcome->failure);
@@ -205,7 +198,7 @@ settle (MusterAsyncCore *self, MusterAsyncRequest *request, gint64 started_us,
   request->slot->is_taken = FALSE; /* so that who hears of the end may save at once */
   g_mutex_unlock (&self->lock);
   if (outcome->failure != NULL)
-    muster_save_ticket_end (request->ticket, MUSTER_SAVE_FAILED, outcome->failure);
+    muster_save_ticket_settle (request->ticket, MUSTER_SAVE_FAILED, NULL, NULL, outcome->failure);
   else
     muster_async_resolve_ticket (request->ticket, outcome->saved);
   muster_save_ticket_notify (request->ticket);
@@ -235,10 +228,10 @@ write_one (MusterAsyncCore *self, MusterAsyncRequest *request)
   muster_log (G_LOG_LEVEL_DEBUG, "save", "MESSAGE",
               "Starting async checkpoint save on the device: %s",
               muster_snapshot_device (snapshot));
-  (void)muster_saver_save_tracked (request->model->saver, request->model->session, directory,
-                                   muster_save_ticket_step (request->ticket), &how, request->track,
-                                   &saved, NULL, MUSTER_WAIT_FOREVER,
-                                   muster_save_ticket_cancellable (request->ticket), &failure);
+  (void)muster_saver_save_for_ticket (request->model->saver, request->model->session, directory,
+                                      muster_save_ticket_step (request->ticket), &how,
+                                      request->ticket, &saved, MUSTER_WAIT_FOREVER,
+                                      muster_save_ticket_cancellable (request->ticket), &failure);
   drop_once (&write);
   settle (self, request, started_us, &(Outcome){failure, &saved});
 }

@@ -2,7 +2,6 @@
 #include "saver/async/checkpoint_manager.h"
 
 #include "base/error.h"
-#include "base/log_private.h"
 #include "base/require_private.h"
 #include "saver/async/snapshot_private.h"
 
@@ -247,16 +246,13 @@ note_staged (MusterCheckpointManager *self, MusterSaveTicket *ticket, gint64 cou
 static gboolean
 must_block (MusterCheckpointManager *self, const GError *failure)
 {
-  const gboolean is_lasting = muster_snapshot_is_impossible (failure);
   g_autoptr (MusterAsyncSaver) unused = NULL;
-  if (!is_lasting && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED))
+  gboolean for_good;
+  if (!muster_snapshot_must_block (failure, "the model", &for_good))
     return FALSE;
-  muster_log (G_LOG_LEVEL_MESSAGE, "save-blocking", "MESSAGE",
-              "the model can't be saved in the background, so training waits for %s: %s",
-              is_lasting ? "each save" : "this save", failure->message);
   g_mutex_lock (&self->lock);
-  self->is_blocking = self->is_blocking || is_lasting;
-  if (is_lasting)
+  self->is_blocking = self->is_blocking || for_good;
+  if (for_good)
     unused = g_steal_pointer (&self->async);
   g_mutex_unlock (&self->lock);
   return TRUE;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/async/snapshot_private.h"
 
+#include "base/log_private.h"
 #include "base/protowire_private.h"
 #include "base/require_private.h"
 #include "graph/graph_builder.h"
@@ -399,13 +400,17 @@ muster_snapshot_free (MusterSnapshot *self)
 }
 
 gboolean
-muster_snapshot_is_impossible (const GError *failure)
+muster_snapshot_must_block (const GError *failure, const char *what, gboolean *for_good)
 {
-  g_return_val_if_fail (failure != NULL, FALSE);
-
-  return muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
-         muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
-         muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED);
+  *for_good = muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
+              muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
+              muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED);
+  if (!*for_good && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED))
+    return FALSE;
+  muster_log (G_LOG_LEVEL_MESSAGE, "save-blocking", "MESSAGE",
+              "%s can't be saved in the background, so training waits for %s: %s", what,
+              *for_good ? "each save" : "this save", failure->message);
+  return TRUE;
 }
 
 gboolean

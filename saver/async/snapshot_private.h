@@ -23,9 +23,10 @@ MusterSnapshot *muster_snapshot_new (MusterSession *session, MusterGraph *graph,
 void muster_snapshot_free (MusterSnapshot *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSnapshot, muster_snapshot_free)
 
-/* TRUE if such a failure to take a snapshot lasts: the graph has no SaveV2 op, or the master
- * accepts no further nodes or lacks their ops. Such a model is saved while training waits. */
-gboolean muster_snapshot_is_impossible (const GError *failure);
+/* TRUE if training has to wait for a save, since a snapshot can't be taken: that is logged, of
+ * `what`. *for_good: no later one can be either, for the graph has no SaveV2 op, or the master
+ * accepts no further nodes or lacks their ops. */
+gboolean muster_snapshot_must_block (const GError *failure, const char *what, gboolean *for_good);
 
 /* Takes the snapshot; replaces an earlier one. */
 gboolean muster_snapshot_take (MusterSnapshot *self, gint64 deadline_us, GCancellable *cancellable,

@@ -5,6 +5,7 @@
 #include <glib/gstdio.h>
 #include <unistd.h>
 
+#include <math.h>
 #include <stdio.h>
 
 static MusterCheckpointRecord *
@@ -62,9 +63,11 @@ MUSTER_TEST (Tiers, copy_what_was_saved_not_what_the_model_is_by_then)
   MUSTER_EXPECT_NULL (run->durable_dir);
 }
 
-MUSTER_TEST (Tiers, copy_the_value_of_the_metric)
+/* Keeps the best in the durable tier. */
+static Tiers
+set_up_with_metric (void)
 {
-  g_auto (Tiers) f = tiers_set_up ();
+  Tiers f = tiers_set_up ();
   g_autoptr (GError) error = NULL;
   const MusterTier tier = {.directory = f.fast, .save_steps = 10};
   const MusterSaverOptions options = {.storage = MUSTER_STORAGE (f.storage),
@@ -75,6 +78,19 @@ MUSTER_TEST (Tiers, copy_the_value_of_the_metric)
   g_clear_object (&f.saver);
   f.saver = muster_saver_new (f.meta_graph, &options, &error);
   MUSTER_EXPECT_TRUE (tiers_begin (&f, NULL, -1, &error));
+  return f;
+}
+
+static double
+loss_of (const char *directory, const char *name)
+{
+  g_autoptr (MusterCheckpointRecord) record = record_of (directory);
+  return muster_side_checkpoint_metric (muster_checkpoint_record_find (record, name), "loss");
+}
+
+MUSTER_TEST (Tiers, copy_the_value_of_the_metric)
+{
+  g_auto (Tiers) f = set_up_with_metric ();
 
   muster_saver_set_metric (f.saver, 0.25);
   tiers_save_all (&f, 10, 10, BOTH);
@@ -86,6 +102,51 @@ MUSTER_TEST (Tiers, copy_the_value_of_the_metric)
   MUSTER_EXPECT_EQ (muster_side_checkpoint_metric (copy, "loss"), 0.25);
   MUSTER_EXPECT_EQ (muster_checkpoint_record_rules (run, NULL)->best, 1);
   MUSTER_EXPECT_EQ (muster_checkpoint_record_rules (fast, NULL)->best, 0);
+}
+
+/* The last save of a job is of a step that a fast tier may have already. */
+MUSTER_TEST (Tiers, each_have_the_value_of_a_step_that_is_saved_twice)
+{
+  g_auto (Tiers) f = set_up_with_metric ();
+  g_autoptr (GError) error = NULL;
+  muster_saver_set_metric (f.saver, 0.25);
+  g_autofree char *fast = tiers_save (&f, 10, 10, FAST, &error);
+  g_autofree char *last = tiers_save (&f, 10, 10, 0, &error);
+  g_autofree char *next = tiers_save (&f, 20, 20, 0, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+
+  MUSTER_EXPECT_EQ (loss_of (f.fast, "model.ckpt-10"), 0.25);
+  MUSTER_EXPECT_EQ (loss_of (f.run, "model.ckpt-10"), 0.25);
+  MUSTER_EXPECT_TRUE (isnan (loss_of (f.run, "model.ckpt-20")));
+}
+
+MUSTER_TEST (Tiers, keep_a_value_for_the_step_whose_save_has_failed)
+{
+  g_auto (Tiers) f = set_up_with_metric ();
+  g_autoptr (GError) failure = NULL, error = NULL;
+  muster_saver_set_metric (f.saver, 0.25);
+  muster_faulty_storage_set (f.storage, f.run, MUSTER_FAULT_BROKEN);
+  g_autofree char *none = tiers_save (&f, 10, 10, 0, &failure);
+  MUSTER_EXPECT_NULL (none);
+  muster_faulty_storage_set (f.storage, NULL, MUSTER_FAULT_NONE);
+  g_autofree char *again = tiers_save (&f, 10, 10, 0, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+
+  MUSTER_EXPECT_EQ (loss_of (f.run, "model.ckpt-10"), 0.25);
+}
+
+/* Another session may have another model at the same step. */
+MUSTER_TEST (Tiers, forget_the_value_of_a_model_that_is_gone)
+{
+  g_auto (Tiers) f = set_up_with_metric ();
+  g_autoptr (GError) error = NULL;
+  muster_saver_set_metric (f.saver, 0.25);
+  g_autofree char *fast = tiers_save (&f, 10, 10, FAST, &error);
+  muster_saver_set_metric (f.saver, NAN);
+  g_autofree char *last = tiers_save (&f, 10, 10, 0, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+
+  MUSTER_EXPECT_TRUE (isnan (loss_of (f.run, "model.ckpt-10")));
 }
 
 /* A directory that was durable before is a fast tier now. */

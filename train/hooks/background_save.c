@@ -93,13 +93,10 @@ muster_background_save_start (MusterBackgroundSave *self, const char *directory,
 gboolean
 muster_background_save_must_block (MusterBackgroundSave *self, const GError *failure)
 {
-  const gboolean is_lasting = muster_snapshot_is_impossible (failure);
-  if (!is_lasting && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED))
+  gboolean for_good;
+  if (!muster_snapshot_must_block (failure, "the model", &for_good))
     return FALSE;
-  muster_log (G_LOG_LEVEL_MESSAGE, "save-blocking", "MESSAGE",
-              "the model can't be saved in the background, so training waits for %s: %s",
-              is_lasting ? "each save" : "this save", failure->message);
-  if (is_lasting)
+  if (for_good)
     g_clear_object (&self->async);
   return TRUE;
 }

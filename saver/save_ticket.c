@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saver/async/save_ticket.h"
-
 #include "base/require_private.h"
-#include "base/wait_private.h"
-#include "saver/async/save_ticket_private.h"
+#include "saver/save_ticket_private.h"
 
 /* Who is called when the save has ended. */
 typedef struct {
@@ -11,36 +8,6 @@ typedef struct {
   gpointer user_data;
   GDestroyNotify destroy; /* (nullable) */
 } Caller;
-
-struct _MusterSaveTicket {
-  gatomicrefcount refs;
-  char *path; /* (owned) */
-  gint64 step;
-  GCancellable *cancellable; /* (owned) */
-  char **left_out;           /* (owned) (nullable) set before the ticket is shared */
-  GMutex lock;
-  GCond changed;
-  /* guarded by lock */
-  MusterSaveState state;
-  char *why;       /* (owned) (nullable) */
-  GError *error;   /* (owned) (nullable) */
-  GArray *callers; /* (owned) (nullable) (element-type Caller) */
-  gboolean has_saved;
-  MusterSaved saved; /* constant once has_saved is set */
-};
-
-MusterSaveTicket *
-muster_save_ticket_new (const char *path, gint64 step)
-{
-  MusterSaveTicket *self = g_new0 (MusterSaveTicket, 1);
-  g_atomic_ref_count_init (&self->refs);
-  self->path = g_strdup (path);
-  self->step = step;
-  self->cancellable = g_cancellable_new ();
-  g_mutex_init (&self->lock);
-  g_cond_init (&self->changed);
-  return self;
-}
 
 MusterSaveTicket *
 muster_save_ticket_ref (MusterSaveTicket *self)
@@ -68,15 +35,16 @@ muster_save_ticket_unref (MusterSaveTicket *self)
 {
   if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
+  muster_save_ticket_end (self, MUSTER_SAVE_FAILED, 0);
   release_callers (self->callers);
-  g_free (self->path);
+  g_slist_free_full (self->paths, g_free);
   g_object_unref (self->cancellable);
   g_strfreev (self->left_out);
   g_free (self->why);
   g_clear_error (&self->error);
   muster_saved_clear (&self->saved);
-  g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
+  muster_save_log_unref (self->log);
   g_free (self);
 }
 
@@ -84,14 +52,22 @@ const char *
 muster_save_ticket_path (MusterSaveTicket *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
-  return self->path;
+
+  g_mutex_lock (&self->log->lock);
+  const char *path = self->paths->data;
+  g_mutex_unlock (&self->log->lock);
+  return path;
 }
 
 gint64
 muster_save_ticket_step (MusterSaveTicket *self)
 {
   g_return_val_if_fail (self != NULL, 0);
-  return self->step;
+
+  g_mutex_lock (&self->log->lock);
+  const gint64 step = self->step;
+  g_mutex_unlock (&self->log->lock);
+  return step;
 }
 
 MusterSaveState
@@ -99,9 +75,9 @@ muster_save_ticket_state (MusterSaveTicket *self)
 {
   g_return_val_if_fail (self != NULL, 0);
 
-  g_mutex_lock (&self->lock);
-  MusterSaveState state = self->state;
-  g_mutex_unlock (&self->lock);
+  g_mutex_lock (&self->log->lock);
+  const MusterSaveState state = self->told;
+  g_mutex_unlock (&self->log->lock);
   return state;
 }
 
@@ -110,9 +86,9 @@ muster_save_ticket_why (MusterSaveTicket *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->log->lock);
   char *why = g_strdup (self->why);
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->log->lock);
   return why;
 }
 
@@ -121,9 +97,9 @@ muster_save_ticket_saved (MusterSaveTicket *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->log->lock);
   const MusterSaved *saved = self->has_saved ? &self->saved : NULL;
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->log->lock);
   return saved;
 }
 
@@ -155,58 +131,38 @@ muster_save_ticket_set_left_out (MusterSaveTicket *self, char **names)
 }
 
 void
-muster_save_ticket_rename (MusterSaveTicket *self, const char *path, gint64 step)
+muster_save_ticket_tell (MusterSaveTicket *self, MusterSaveState state)
 {
-  g_free (self->path);
-  self->path = g_strdup (path);
-  self->step = step;
+  g_mutex_lock (&self->log->lock);
+  self->told = state;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->log->lock);
 }
 
 void
-muster_save_ticket_take_saved (MusterSaveTicket *self, MusterSaved *saved)
+muster_save_ticket_settle (MusterSaveTicket *self, MusterSaveState state, const char *why,
+                           MusterSaved *saved, const GError *error)
 {
-  g_mutex_lock (&self->lock);
-  self->saved = *saved;
-  self->has_saved = TRUE;
-  g_mutex_unlock (&self->lock);
-  *saved = (MusterSaved){0};
-}
-
-void
-muster_save_ticket_set_why (MusterSaveTicket *self, const char *why)
-{
-  g_mutex_lock (&self->lock);
-  g_free (self->why);
+  muster_save_ticket_end (self, state, 0);
+  g_mutex_lock (&self->log->lock);
+  self->state = self->told = state;
   self->why = g_strdup (why);
-  g_mutex_unlock (&self->lock);
-}
-
-void
-muster_save_ticket_advance (MusterSaveTicket *self, MusterSaveState state)
-{
-  g_mutex_lock (&self->lock);
-  self->state = state;
+  self->error = error != NULL ? g_error_copy (error) : NULL;
+  if (saved != NULL) {
+    self->has_saved = TRUE;
+    self->saved = *saved;
+    *saved = (MusterSaved){0};
+  }
   g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
-}
-
-void
-muster_save_ticket_end (MusterSaveTicket *self, MusterSaveState state, const GError *error)
-{
-  g_mutex_lock (&self->lock);
-  self->state = state;
-  g_clear_error (&self->error);
-  self->error = g_error_copy (error);
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->log->lock);
 }
 
 void
 muster_save_ticket_notify (MusterSaveTicket *self)
 {
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->log->lock);
   GArray *callers = g_steal_pointer (&self->callers);
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->log->lock);
   for (guint i = 0; callers != NULL && i < callers->len; i++) {
     const Caller *caller = &g_array_index (callers, Caller, i);
     caller->func (self, caller->user_data);
@@ -221,12 +177,12 @@ muster_save_ticket_when_ended (MusterSaveTicket *self, MusterSaveFinished func, 
   g_return_if_fail (self != NULL && func != NULL);
 
   const Caller caller = {func, user_data, destroy};
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->log->lock);
   if (self->callers == NULL)
     self->callers = g_array_new (FALSE, FALSE, sizeof (Caller));
   g_array_append_val (self->callers, caller);
-  const gboolean has_ended = self->state >= MUSTER_SAVE_DURABLE;
-  g_mutex_unlock (&self->lock);
+  const gboolean has_ended = self->told >= MUSTER_SAVE_DURABLE;
+  g_mutex_unlock (&self->log->lock);
   if (has_ended)
     muster_save_ticket_notify (self);
 }
@@ -240,7 +196,7 @@ static gboolean
 has_come (gpointer data)
 {
   const Waited *waited = data;
-  return waited->ticket->state >= waited->wanted;
+  return waited->ticket->told >= waited->wanted;
 }
 
 gboolean
@@ -255,16 +211,16 @@ muster_save_ticket_wait (MusterSaveTicket *self, MusterSaveState state, gint64 d
                             ? "invalid save state to wait for (use staged, written or durable)"
                             : "no ticket of a save was given");
   Waited waited = {self, state};
-  g_autofree char *what = g_strdup_printf ("the save of '%s'", self->path);
+  g_autofree char *what = g_strdup_printf ("the save of '%s'", muster_save_ticket_path (self));
 
-  g_mutex_lock (&self->lock);
-  gboolean come = muster_wait_until_done (&self->lock, &self->changed, has_come, &waited, what,
+  g_mutex_lock (&self->log->lock);
+  gboolean come = muster_wait_until_done (&self->log->lock, &self->changed, has_come, &waited, what,
                                           deadline_us, cancellable, error);
   if (come && self->error != NULL) {
     g_propagate_error (error, g_error_copy (self->error));
     come = FALSE;
   }
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->log->lock);
   return come;
 }
 
