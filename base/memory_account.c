@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The process's account of memory, by use. Threads count small changes for themselves; a limit
+ * is checked on the sum, before memory is taken (docs/architecture.md). */
 #include "base/memory_account_private.h"
 
 #include "base/clock.h"

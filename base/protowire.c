@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads and writes protobuf's wire format: varints, lengths, fields. */
 #include "base/protowire_private.h"
 
 static __attribute__ ((noinline)) gboolean

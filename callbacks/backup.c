@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Resumes a training loop of the program's own after its last saved batch, as Keras'
+ * BackupAndRestore does. A backup counts once its metadata is renamed into place. */
 #include "callbacks/backup.h"
 
 #include "base/log_private.h"

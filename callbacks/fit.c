@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A loop over epochs and batches with callbacks, and how often a backup is saved. */
 #include "callbacks/fit.h"
 
 #include "base/check_time_private.h"

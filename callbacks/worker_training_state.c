@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The state of a training that several tasks share: the chief saves, all restore. Other tasks
+ * write to a directory that is removed. */
 #include "callbacks/worker_training_state_private.h"
 
 #include "base/log_private.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Buffers for tensors, kept by size class when they are freed, because a training allocates the
+ * same sizes in each step. Every buffer is counted in the process's memory account first. */
 #include "graph/buffer_pool_private.h"
 
 #include "base/error.h"

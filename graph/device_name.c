@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Parses device names in TensorFlow's forms ("/job:ps/task:0/device:CPU:0", "/cpu:0"), and
+ * prints them in the canonical one. */
 #include "graph/device_name_private.h"
 
 #include <string.h>

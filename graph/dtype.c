@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The element types: names, sizes, and conversions of half and bfloat16. */
 #include "graph/dtype.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What a tensor that is fed may be: its type, whether it takes rows or a single value, and an
+ * example for a command. It is found from the placeholder and from the ops that use it. */
 #include "graph/feed_option_private.h"
 
 #include "graph/graph_nodes_private.h"

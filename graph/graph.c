@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A graph as its bytes. Nodes are parsed when they are first needed, once for all users; a graph
+ * that extends another refers to it (docs/decisions/0012). */
 #include "graph/graph.h"
 
 #include "base/error.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes a graph node by node, as a GraphDef's bytes. A mistake is noted and reported at the
+ * end. */
 #include "graph/graph_builder.h"
 
 #include "base/error.h"

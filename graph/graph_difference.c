@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Describes in words how two graphs differ: the first node that is missing or another, and the
+ * attribute or input in which it differs. Names can't be chosen so that comparing takes long. */
 #include "graph/graph_difference_private.h"
 
 #include "base/hash_private.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads nodes: attributes by type, constants, a graph's versions, and the shape that a tensor
+ * may be fed with. */
 #include "graph/graph_nodes_private.h"
 
 #include "base/protowire_private.h"

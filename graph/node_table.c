@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The nodes of a graph by name and by index, with their inputs resolved to indices, so that
+ * following an edge needs no name. */
 #include "graph/node_table_private.h"
 
 #include "base/error.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads and writes NumPy's .npy files: the header is a Python literal, of which only what NumPy
+ * writes is accepted. */
 #include "graph/npy.h"
 
 #include "base/error.h"

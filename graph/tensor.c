@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A tensor: immutable and counted (docs/decisions/0004). Its elements lie behind its head if
+ * they are small, else in a buffer of the pool, in borrowed memory, or in somebody's GBytes. */
 #include "graph/tensor.h"
 
 #include "base/budget_private.h"

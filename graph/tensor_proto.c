@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads and writes TensorProto by hand, because tensors are large. Sizes that a message claims
+ * are checked against its bytes before memory is taken. */
 #include "graph/tensor_proto_private.h"
 
 #include "base/budget_private.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Statistics of a tensor's values, and how much two tensors differ. */
 #include "graph/tensor_stats.h"
 
 #include <math.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The nodes of a job: named masters with a model each. It opens and closes their sessions,
+ * compiles groups for them, and runs groups on them. */
 #include "jobs/cluster.h"
 
 #include "base/require_private.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A job: its groups of tasks (init, epoch, download, exit) and its stop conditions. */
 #include "jobs/job.h"
 
 #include "base/require_private.h"

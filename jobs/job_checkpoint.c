@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The checkpoints of a job: one for each node and epoch, of one save together. It makes the
+ * groups of tasks that list, save, stage and load. */
 #include "jobs/job_checkpoint.h"
 
 #include "base/require_private.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What the tasks of a job's checkpoint do on a node: list names, save, stage, load, look whether
+ * one exists. */
 #include "checkpoint/format/bundle_reader.h"
 #include "jobs/job_checkpoint_tasks_private.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Groups of tasks under construction: steps, setups, outputs, reports. job_run.c runs them. */
 #include "jobs/job_group.h"
 
 #include "base/check_time_private.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The loop of a job: init or load, epochs until a stop condition holds, a save after each epoch
+ * in the background, upload and download at the end. */
 #include "jobs/job_runner.h"
 
 #include "base/log_private.h"

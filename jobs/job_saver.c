@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Saves and loads the variables of one node, with the list of their names, at once or from a
+ * snapshot. */
 #include "jobs/job_saver_private.h"
 
 #include "checkpoint/format/bundle_reader.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The metadata of a job in DIRECTORY/job.muster: which epoch counts. A file that is damaged or
+ * another job's is an error with a remedy, never "no checkpoint". */
 #include "jobs/job_metadata.h"
 
 #include "base/log_private.h"

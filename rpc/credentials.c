@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Tokens and certificates of a client or server, read from files. The files are looked at again
+ * at intervals, so that a new certificate or token takes effect without a restart. */
 #include "rpc/credentials_private.h"
 
 #include "base/clock.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What clients and servers need of gRPC's core: initialisation, processes that were forked,
+ * messages without copies, deadlines, and details of a status. */
 #include "rpc/grpc_private.h"
 
 #include "base/log_private.h"

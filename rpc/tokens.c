@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A server's tokens: the file with its roles, and the search, which compares hashes. */
 #include "rpc/tokens_private.h"
 
 #include <openssl/crypto.h>

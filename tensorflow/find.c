@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Searches for TensorFlow's library: at a given path, in a virtual environment, in python3's
+ * packages, in the system's folders; and for the helper program. */
 #include "tensorflow/find_private.h"
 
 #include "base/clock.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Manages the child process that runs TensorFlow's server. A thread starts it, waits for its
+ * end, and restarts it at the same port, which a bound socket holds in the meantime. */
 #include "tensorflow/runtime_private.h"
 
 #include "base/blocking_private.h"

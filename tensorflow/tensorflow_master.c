@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The master `tensorflow`: it waits for the runtime, then is a remote master at the runtime's
+ * port. */
 #include "tensorflow/tensorflow_master.h"
 
 #include "base/log_private.h"

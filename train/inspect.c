@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Describes a graph that somebody else exported, for `muster inspect`: facts, losses, train op,
+ * obstacles, and the commands for it (inspect_commands.c). */
 #include "train/inspect.h"
 
 #include "base/clock.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A monitored session with the stock hooks, as TensorFlow's MonitoredTrainingSession: which
+ * hooks a chief and a worker get, how a chief prepares, and when it may continue with the model on
+ * the master. */
 #include "train/monitored_training.h"
 
 #include "base/error.h"

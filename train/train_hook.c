@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The hook of muster_train (): counts and reports steps, announces progress, watches the loss,
+ * notes that a restored checkpoint is good, and announces the end of the job. */
 #include "train/train_hook_private.h"
 
 #include "base/error.h"

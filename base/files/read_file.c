@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads a whole file, with a limit of its size. A pipe is waited for until a deadline. */
 #include "base/files/read_file_private.h"
 
 #include "base/error.h"

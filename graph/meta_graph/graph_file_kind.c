@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Recognises what a file is by its beginning, so that an error can name it: a checkpoint, an
+ * archive, another program's model. */
 #include "base/protowire_private.h"
 #include "graph/meta_graph/graph_file_private.h"
 

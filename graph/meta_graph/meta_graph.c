@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A MetaGraphDef: its graph, the variables that its collections and its nodes tell of, and its
+ * savers. It is read once; edits make another one. */
 #include "graph/meta_graph/meta_graph.h"
 
 #include "base/error.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Makes a meta graph from another: with another graph, a saver, variables or an op in a
+ * collection. Everything else stays, also what muster doesn't know. */
 #include "graph/meta_graph/meta_graph_edit.h"
 
 #include "base/protowire_private.h"

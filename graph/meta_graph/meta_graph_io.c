@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Exports and imports meta graphs as TensorFlow's functions of these names do: a scope, values
+ * from outside, nodes of other savers, default attributes. */
 #include "graph/meta_graph/meta_graph_io.h"
 
 #include "base/error.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Moves names from one scope to another: in nodes, their inputs and classes, collections and
+ * savers. */
 #include "graph/meta_graph/meta_graph_scope_private.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Parses protobuf's text form into the binary one, along a message's descriptor. Depth is
+ * bounded. */
 #include "base/error.h"
 #include "base/protowire_private.h"
 #include "base/unpack_private.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Prints a message in protobuf's text form, along its descriptor. */
 #include "base/error.h"
 #include "base/protowire_private.h"
 #include "base/unpack_private.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Finds out how far a connection to a server comes: name, TCP, protocol, TLS. It speaks HTTP/2
+ * and TLS itself, because gRPC's errors don't tell. */
 #include "rpc/client/diagnose.h"
 
 #include "base/blocking_private.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Tries a TCP connection to a server's addresses, at a fraction of the cost of gRPC's own try.
+ * */
 #include "rpc/client/reach_probe_private.h"
 
 #include "base/clock.h"

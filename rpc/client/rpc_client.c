@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A client: its channel, and unary calls. A call that fails for a token or a full server is made
+ * again; its outcome becomes an error with the cause. */
 #include "rpc/client/rpc_call_private.h"
 
 #include "base/blocking_private.h"

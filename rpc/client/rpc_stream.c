@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A call whose response is a stream. Messages are read ahead, up to a limit, and taken by the
+ * caller's thread. */
 #include "rpc/client/rpc_call_private.h"
 
 #include "base/blocking_private.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A message in gRPC's pieces: bytes of it without a copy where they are large, and a reader of
+ * its fields. */
 #include "rpc/messages/rpc_message_private.h"
 
 #include "base/protowire_private.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Decodes RunStep and RunCallable by hand: tensors refer to the message's bytes, and what a
+ * message claims is checked before memory is taken. */
 #include "rpc/messages/run_step_fields_private.h"
 
 #include "base/clock.h"

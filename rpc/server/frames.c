@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Follows the heads of HTTP/2's frames of a connection, and refuses one that asks for more than
+ * a client needs: headers without an end, calls that are taken back at once. */
 #include "rpc/server/frames_private.h"
 
 #include "base/clock.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Passes a call on to another server as bytes, with headers, deadline and status. No thread
+ * waits. */
 #include "rpc/server/proxy_private.h"
 
 #include "rpc/client/rpc_call_private.h"

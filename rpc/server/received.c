@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads what gRPC receives, by functions that take the place of recvmsg (), SSL_read () and
+ * SSL_write (), because gRPC bounds HTTP/2 only once it knows the caller (docs/architecture.md). */
 #include "rpc/server/received_private.h"
 
 #include "base/log_private.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A call at the server: its headers and caller, the request, the response or stream, and its
+ * end. */
 #include "rpc/server/rpc_server_state_private.h"
 
 #include "base/memory_account_private.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Checks each call before its request is read: the token or certificate, and the role that the
+ * method needs. */
 #include "rpc/server/rpc_server_state_private.h"
 
 #include "base/log_private.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Counts the calls of each connection, those without a request apart, and ends the connection
+ * with the most once a limit is exceeded. */
 #include "rpc/server/rpc_peers_private.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A gRPC server: it binds addresses, registers methods, and requests calls in advance. */
 #include "rpc/server/rpc_server_state_private.h"
 
 #include "base/log_private.h"

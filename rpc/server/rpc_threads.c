@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The threads that take calls from gRPC's queue. A keeper watches how many are needed: more
+ * where handlers take long, few where they are short. */
 #include "rpc/server/rpc_threads_private.h"
 
 #include "base/blocking_private.h"

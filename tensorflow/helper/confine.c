@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Confines the helper to data directories by Landlock, before it loads TensorFlow: it keeps what
+ * the library and the GPUs' drivers need. */
 #include "tensorflow/helper/confine.h"
 
 #include <dirent.h>

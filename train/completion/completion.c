@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Completes a meta graph for a training: a global step, the train op and its increment, local
+ * init, a saver. Each addition is noted in a line. */
 #include "train/completion/completion.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Finds the iterators and tables that no init op begins, and adds what begins them. */
 #include "train/completion/local_init_private.h"
 
 #include "base/error.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads the queue runners of a collection: a thread for each enqueue op, and the errors that end
+ * it. */
 #include "train/completion/queue_runner_def_private.h"
 
 #include "base/error.h"

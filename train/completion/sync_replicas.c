@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Recognises a SyncReplicasOptimizer by what its ops do, since they are in no collection: the
+ * update, the queue of tokens, a replica's train op. */
 #include "train/completion/sync_replicas_private.h"
 
 #include "graph/graph_builder.h"

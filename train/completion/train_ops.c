@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Which of the ops in the collection train: those that no other one and no queue runner runs.
+ * Two that write one variable in no order are refused. */
 #include "train/completion/train_ops_private.h"
 
 #include "base/error.h"

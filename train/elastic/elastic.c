@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A task of an elastic job: it ends a round when the roster says that the role or the slot
+ * should change, and decides whether another follows. Roles are in elastic_role.c, the membership
+ * in elastic_member.c, pauses in elastic_pause.c. */
 #include "train/elastic/elastic_state_private.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A task's membership: joins, notes each roster, and says what it waits for. */
 #include "train/elastic/elastic_state_private.h"
 
 #include "base/error.h"

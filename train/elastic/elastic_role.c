@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The role of a task, from the roster. If there is no chief, the task in the lowest slot is the
+ * next at once, each other one 250 ms after the one before it (docs/decisions/0027). */
 #include "train/elastic/elastic_state_private.h"
 
 #include "base/error.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Measures what a job's time is spent on: one use at a time, from instant to instant, and the
+ * account of the runs before. Steps up to the highest one that a run had reached count as repeated.
+ * */
 #include "train/goodput/goodput_meter.h"
 
 #include <math.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Batches of rows of arrays, in an order that seed and epoch decide, so that a position is a
+ * number. */
 #include "base/error.h"
 #include "base/require_private.h"
 #include "train/position/batches_private.h"

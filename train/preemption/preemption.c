@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Decides whether a save fits the time that is left after the signal: from the saves so far or,
+ * before there is one, from a small write and the model's size. */
 #include "train/preemption/preemption_private.h"
 
 #include "base/require_private.h"
