@@ -8,7 +8,7 @@
 #define FIRST_CHUNK ((gsize)4 << 10)
 #define LAST_CHUNK  ((gsize)4 << 20)
 
-/* Not refused: what small requests need. */
+/* Never refused, because small requests need it. */
 #define ALWAYS ((gsize)64 << 10)
 
 struct _MusterArena {

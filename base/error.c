@@ -46,8 +46,8 @@ typedef struct {
   MusterError to;
 } Code;
 
-/* As TensorFlow's file systems map errno. A missing device isn't NOT_FOUND, which callers take for
- * a file that isn't there. */
+/* Maps errno like TensorFlow's file systems. A missing device isn't NOT_FOUND, which callers
+ * take for a missing file. */
 static const Code of_file[] = {
     {G_FILE_ERROR_NOENT, MUSTER_ERROR_NOT_FOUND},
     {G_FILE_ERROR_ACCES, MUSTER_ERROR_PERMISSION_DENIED},

@@ -33,8 +33,8 @@ fold_rest (const guint8 *at, gsize left, guint64 state)
   return fold (words[0] ^ SALT_A, words[1] ^ state);
 }
 
-/* As many blocks as there are. Two lanes, so that one's multiplication hides the other's latency.
- */
+/* Adds as many blocks as there are, in two lanes, so that one's multiplication hides the other's
+ * latency. */
 static inline const guint8 *
 add_blocks (const guint8 *at, gsize n, guint64 *first, guint64 *second)
 {

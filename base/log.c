@@ -11,7 +11,7 @@
 
 guint muster_log_least_severe;
 
-/* As GLib reads it: words, of which "all" means every domain. */
+/* Parses like GLib: words, of which "all" means every domain. */
 static gboolean
 asks_for_all (const char *domains)
 {

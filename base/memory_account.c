@@ -9,8 +9,8 @@
 
 #include <malloc.h>
 
-/* What a thread counts on its own. An addition to a counter that all threads share takes as long as
- * a small tensor's allocation. */
+/* A thread counts up to this much on its own. An addition to a counter that all threads share
+ * takes as long as a small tensor's allocation. */
 #define BATCH ((gssize)16 << 10)
 
 typedef struct {

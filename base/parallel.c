@@ -108,7 +108,7 @@ offer (Loop *self)
     g_cond_signal (&has_work);
 }
 
-/* No thread may join it any more, and those that did leave. */
+/* Ends the loop: no thread may join any more, and those that did are waited for. */
 static void
 end_loop (Loop *self)
 {

@@ -19,7 +19,7 @@ read_long_varint (MusterProtoReader *self, guint64 *value)
   return FALSE;
 }
 
-/* Most are one byte long. */
+/* Most varints are one byte long. */
 static inline gboolean
 read_varint (MusterProtoReader *self, guint64 *value)
 {

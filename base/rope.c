@@ -88,7 +88,7 @@ muster_rope_flatten (MusterRope *self)
   return g_bytes_new_with_free_func (flat, self->size, free, flat);
 }
 
-/* What is left of a rope's pieces. */
+/* The rest of a rope's pieces. */
 typedef struct {
   const GPtrArray *pieces;
   guint next;

@@ -46,7 +46,7 @@ record_start (void)
 
 #define FARTHEST_US (10 * 365 * 24 * 3600 * MUSTER_SECOND)
 
-/* NULL: it can be an instant. */
+/* Returns NULL if it can be an instant. */
 static char *
 describe_wrong_deadline (gint64 deadline_us)
 {

@@ -43,7 +43,7 @@ fits (Walk *walk)
   return walk->arena == NULL || muster_arena_fits (walk->arena, walk->error);
 }
 
-/* The same, and as much more would fit. Without an error. */
+/* Returns whether as much again would fit, without an error. */
 static gboolean
 has_room (Walk *walk, gsize size)
 {
@@ -266,7 +266,7 @@ walk_packed (Walk *walk, const ProtobufCFieldDescriptor *known, const MusterProt
   return TRUE;
 }
 
-/* Where a message of the same bytes is, if there was one. */
+/* Returns the place of a message with the same bytes, if there was one. */
 static Shared *
 shared_place (const Walk *walk, const MusterProtoField *field)
 {

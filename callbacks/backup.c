@@ -125,8 +125,9 @@ make_ready (MusterBackup *self, const MusterBounds *bounds, GError **error)
                                    error);
 }
 
-/* NULL with an error other than damage, or without one if all are damaged. A backup that can't be
- * read at this time isn't skipped: the next save would remove it. */
+/* Restores the first one that is whole. NULL with an error that isn't damage, or without one if
+ * all are damaged. A backup that can't be read now isn't skipped, because the next save would
+ * remove it. */
 static MusterListedBackup *
 restore_first (MusterBackup *self, GPtrArray *backups, const MusterBounds *bounds, GError **error)
 {
@@ -194,7 +195,7 @@ promote (MusterBackup *self, MusterStorage *storage, GPtrArray *backups,
   return muster_backup_metadata_write (storage, path, &used->metadata, error);
 }
 
-/* TRUE with *restored FALSE: there was no backup. */
+/* Returns TRUE with *restored FALSE if there was no backup. */
 static gboolean
 load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored,
       const MusterBounds *bounds, GError **error)
@@ -310,7 +311,8 @@ train_begin (MusterFitPosition *start, gint64 n_batches, gint64 deadline_us,
 
 /* --- saving --- */
 
-/* Without a lock another training may run: in a store without locks, or after the lock was lost. */
+/* Without a lock, another training may run: in a store without locks, or after the lock was
+ * lost. */
 static gboolean
 check_run (MusterBackup *self, MusterStorage *storage, const char *path, GError **error)
 {

@@ -167,7 +167,7 @@ number_of_record (const char *file)
   return number;
 }
 
-/* TRUE for a file of a killed save: ".saving-0123abcd-latest-N…". */
+/* Returns TRUE for a file of a killed save: ".saving-0123abcd-latest-N…". */
 static gboolean
 is_half (const char *file)
 {

@@ -40,7 +40,7 @@ check_record (MusterStorage *storage, const char *directory, const MusterListedB
                       listed->path, path, record.epoch, listed->metadata.epoch);
 }
 
-/* NULL: there is no such file. */
+/* Returns NULL if there is no such file. */
 static MusterListedBackup *
 read_backup (MusterStorage *storage, const char *directory, const char *path)
 {

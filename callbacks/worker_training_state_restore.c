@@ -18,8 +18,9 @@ muster_training_state_list (MusterStorage *storage, const char *directory, GErro
   return NULL;
 }
 
-/* TRUE if the chief has replaced or removed what was read meanwhile: its state names it no more. A
- * chief changes the state before it removes files, so what the state still names is damaged. */
+/* Returns TRUE if the chief has replaced or removed what was read: its state doesn't name it any
+ * more. A chief changes the state before it removes files, so a file that the state still names is
+ * damaged. */
 static gboolean
 has_changed (MusterWorkerTrainingState *self, const char *prefix, const GError *failure,
              const MusterBounds *bounds)

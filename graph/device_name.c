@@ -50,7 +50,7 @@ read_word (const char **at, const char **word, gsize *size)
   return TRUE;
 }
 
-/* Of a type, as much as fits is kept. */
+/* Keeps as much of a type as fits. */
 static gboolean
 read_type (const char **at, MusterDeviceName *name)
 {

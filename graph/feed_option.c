@@ -126,7 +126,7 @@ index_of (const MusterFeedUsers *self, const MusterNode *node)
 
 /* --- what they tell --- */
 
-/* What the users of a tensor tell about its shape. */
+/* What the ops that use a tensor tell about its shape. */
 typedef enum {
   TELLS_NOTHING,
   TELLS_SINGLE,
@@ -236,7 +236,7 @@ passes_on (MusterGraph *graph, const MusterNode *node)
   return n_constant + 1 >= node->n_input;
 }
 
-/* What programs mostly call a rate. */
+/* Names that programs usually give to a rate. */
 static gboolean
 is_called_single (const char *name)
 {
@@ -314,7 +314,7 @@ muster_feed_takes_rows (const MusterFeedUsers *users, const MusterNode *placehol
   }
 }
 
-/* Of a sparse tensor that a node takes, its indices. */
+/* Returns TRUE for the input of a node that takes the indices of a sparse tensor. */
 static gboolean
 takes_indices (const MusterNode *node, gsize input)
 {

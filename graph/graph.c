@@ -172,7 +172,7 @@ parse (MusterGraph *self, GError **error)
   return muster_node_table_read (&self->nodes, &self->origin->nodes, self->extra, error);
 }
 
-/* FALSE if there isn't enough memory now, which is no verdict. */
+/* FALSE if there isn't enough memory now, which says nothing about the graph. */
 static gboolean
 parse_once (MusterGraph *self, GError **error)
 {
@@ -238,7 +238,7 @@ muster_graph_find_node (MusterGraph *self, const char *name)
   return index >= 0 ? muster_node_table_at (&self->nodes, (gsize)index) : NULL;
 }
 
-/* In one piece, without an origin. */
+/* Joins the graph to one piece, without an origin. */
 static void
 flatten (MusterGraph *self)
 {

@@ -129,7 +129,7 @@ muster_graph_builder_node (MusterGraphBuilder *self, const char *op, const char 
   muster_proto_put_string (self->node, NODE_OP, op);
 }
 
-/* FALSE, and a mistake, where no node has been begun. */
+/* Notes a mistake and returns FALSE if no node was begun. */
 static gboolean
 check_node (MusterGraphBuilder *self, const char *what)
 {

@@ -15,7 +15,7 @@ is_bound (const char *device)
          (name.job != NULL || name.replica >= 0 || name.task >= 0);
 }
 
-/* Most graphs name no task: they aren't parsed. */
+/* Most graphs name no task, and needn't be parsed. */
 static gboolean
 may_be_bound (const void *data, gsize size)
 {

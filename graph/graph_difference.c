@@ -54,7 +54,7 @@ table_new (void)
   return g_hash_table_new (hash_text, g_str_equal);
 }
 
-/* As a map: of two entries with one key the last counts. */
+/* Fills a table with a map's entries; of two with one key the last counts. */
 #define FILL_TABLE(table, message)                                                                 \
   for (gsize i_ = 0; i_ < (message)->n_attr; i_++)                                                 \
     if ((message)->attr[i_]->key[0] != '_')                                                        \

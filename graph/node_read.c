@@ -8,10 +8,10 @@
 
 enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_INPUT = 3, NODE_ATTR = 5, ATTR_KEY = 1 };
 
-/* How far below the graph a node is. */
+/* The depth of a node in a graph. */
 #define NODE_DEPTH 1
 
-/* Some of a node's fields, in a row. */
+/* Consecutive fields of a node. */
 typedef struct {
   const guint8 *data;
   gsize size;
@@ -112,7 +112,7 @@ kind_of (const Reader *self, const KindBytes *bytes, GError **error)
 
 /* --- nodes --- */
 
-/* Where the fields of a node are. */
+/* The places of a node's fields. */
 typedef struct {
   Span name;
   KindBytes kind;

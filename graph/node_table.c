@@ -157,7 +157,7 @@ muster_node_input_split (const char *input, const char **name, gsize *size)
   return number > 0 ? number : MUSTER_NODE_ZERO;
 }
 
-/* Where the inputs of the nodes before were, the first few apart. */
+/* The distances of the inputs of the nodes before, separately for the first few inputs. */
 #define TRAILS 4
 typedef struct {
   guint32 last, step; /* the last one's node, and how far after the one before */

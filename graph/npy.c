@@ -16,9 +16,9 @@
 /* The format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 
 #define MAX_HEADER (64 * 1024)
-/* Of what a header holds in errors. */
+/* Maximum length of a header in errors. */
 #define MAX_SHOWN 64
-/* Of what is written: the header's place, and what the elements are aligned to. */
+/* The offset of the header, and the alignment of the elements. */
 #define START     10
 #define ALIGNMENT 64
 
@@ -157,7 +157,7 @@ muster_npy_read (GBytes *bytes, GError **error)
              : muster_tensor_new_from_bytes (dtype, n_dims, dims, elements, error);
 }
 
-/* A file is mapped, since the array may be larger than memory; a pipe is read. */
+/* Maps a file, because the array may be larger than memory; reads a pipe. */
 static GBytes *
 load (const char *path, GError **error)
 {

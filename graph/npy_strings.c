@@ -59,7 +59,7 @@ read_bytes (const guint8 *data, gsize width, gsize n)
   return strings;
 }
 
-/* Of elements of that width; FALSE unless they are all of size bytes. */
+/* Counts elements of that width; FALSE unless they have size bytes together. */
 static gboolean
 count_elements (int n_dims, const gint64 *dims, gsize width, gsize size, gsize *n)
 {

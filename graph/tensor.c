@@ -83,7 +83,7 @@ muster_shape_to_string (int n_dims, const gint64 *dims)
   return g_string_free (text, FALSE);
 }
 
-/* What a tensor's own allocation takes beside its elements, if they aren't inline. */
+/* Returns the size of a tensor's own allocation without its elements, if they aren't inline. */
 static gsize
 head_size (int n_dims)
 {
@@ -102,7 +102,7 @@ inline_capacity (gsize n_stored)
   return MAX (n_stored, 1) + inline_alignment (n_stored) - 1;
 }
 
-/* What a tensor's own allocation takes in all. */
+/* Returns the whole size of a tensor's own allocation. */
 static gsize
 own_size (int n_dims, gsize n_stored, gboolean is_inline)
 {
@@ -140,8 +140,8 @@ without_data (MusterDType dtype, int n_dims, const gint64 *dims, gint64 n_elemen
   return assemble (dtype, n_dims, dims, n_elements, n_stored, FALSE, NULL);
 }
 
-/* With room for n_stored bytes. NULL if there isn't enough memory; the limit of memory doesn't
- * apply. */
+/* Allocates a tensor with n_stored bytes. NULL if there isn't enough memory; the limit of memory
+ * doesn't apply. */
 static MusterTensor *
 allocate (MusterDType dtype, int n_dims, const gint64 *dims, gint64 n_elements, gsize n_stored)
 {
@@ -191,7 +191,7 @@ muster_tensor_new (MusterDType dtype, int n_dims, const gint64 *dims)
   return self;
 }
 
-/* As allocate (), taken from the budget and within the limit of memory. */
+/* Allocates like allocate (), but from the budget and within the limit of memory. */
 static MusterTensor *
 allocate_within (MusterBudget *budget, MusterDType dtype, int n_dims, const gint64 *dims,
                  gint64 n_elements, gsize n_bytes, GError **error)

@@ -402,7 +402,7 @@ muster_tensor_proto_read_within (const void *data, gsize size, GBytes *owner, gs
                                  GError **error)
 {
   Parts parts;
-  /* Not the dims: they are large, and written before they are read. */
+  /* The dims aren't cleared, because they are large, and written before they are read. */
   memset (&parts, 0, G_STRUCT_OFFSET (Parts, dims));
   parts.data = data;
   parts.size = size;
@@ -482,7 +482,7 @@ put_string (MusterRope *rope, MusterTensor *tensor, MusterString string)
   muster_rope_append (rope, bytes);
 }
 
-/* What a piece of a message takes, whose bytes are elsewhere. */
+/* The cost of a piece of a message whose bytes are elsewhere. */
 #define PIECE_SIZE 256
 
 gsize
@@ -532,7 +532,7 @@ muster_tensor_proto_put (MusterRope *out, guint32 number, MusterTensor *tensor)
   put_proto (out, tensor);
 }
 
-/* What is in front of the elements: a few hundred dimensions at most. */
+/* Writes what comes before the elements: a few hundred dimensions at most. */
 static GByteArray *
 write_head (const MusterTensor *tensor)
 {

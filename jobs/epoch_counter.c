@@ -56,7 +56,8 @@ muster_epoch_counter_add (MusterMetaGraph *meta_graph, GError **error)
   return muster_meta_graph_with_variables (meta_graph, both, &counter, 1, NULL, 0, error);
 }
 
-/* After the node's other tasks of the init group: the model's own init op may set it as well. */
+/* Runs after the node's other tasks of the init group, because the model's own init op may set
+ * the counter as well. */
 static gboolean
 make_counter (MusterClusterNode *node, gint64 deadline_us, GCancellable *cancellable,
               gpointer user_data, GError **error)

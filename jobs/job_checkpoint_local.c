@@ -56,7 +56,7 @@ load_node (LocalLoad *self, const char *node, GError **error)
   return TRUE;
 }
 
-/* In the order of the request. */
+/* Returns the names in the order of the request. */
 static char **
 loaded_names (const LocalLoad *self)
 {

@@ -183,7 +183,7 @@ muster_job_checkpoint_work_load (MusterClusterNode *node, gint64 deadline_us,
          muster_job_saver_load (saver, self->storage, self->path, deadline_us, cancellable, error);
 }
 
-/* Those of names that the checkpoint has. */
+/* Returns those of the names that the checkpoint has. */
 static char **
 names_in_file (const MusterJobCheckpointWork *self, MusterStorage *storage, GError **error)
 {

@@ -95,7 +95,7 @@ run_ops (NodeRun *self, const MusterJobWork *work, GError **error)
   return TRUE;
 }
 
-/* FALSE if the run has failed, here or in another task. */
+/* Returns FALSE if the run has failed, here or in another task. */
 static gboolean
 run_work (NodeRun *self, MusterJobTask *task, const MusterJobWork *work)
 {

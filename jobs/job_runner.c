@@ -175,7 +175,7 @@ report (Training *self, const char *action, GError **error)
                                        self->cancellable, error);
 }
 
-/* Takes what the nodes hold; the rest of the save may be done beside the training. */
+/* Stages what the nodes hold. The rest of the save may run beside the training. */
 static gboolean
 stage (Training *self, gint64 epoch, GError **error)
 {
@@ -487,7 +487,7 @@ run_epochs (Training *self, gint64 *epoch, GError **error)
   return TRUE;
 }
 
-/* From here on checkpoints may be uploaded. */
+/* Ends the training; checkpoints may be uploaded from here on. */
 static gboolean
 end (Training *self, gint64 epoch, GError **error)
 {
@@ -511,7 +511,7 @@ check_saved (MusterJobRunner *self, gint64 epoch, GError **error)
   return FALSE;
 }
 
-/* From where it begins or resumes to its end. */
+/* Trains from the beginning or the resumed epoch to the end. */
 static gboolean
 train (Training *self, gint64 resume_epoch, gboolean is_over, gint64 *last_epoch, GError **error)
 {

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "jobs/job_checkpoint_private.h"
 
-/* What a save may still take when the training is cancelled: it is nearly done in most cases. */
+/* Time for a save after the training was cancelled: most are nearly done then. */
 #define CANCELLED_US (2 * MUSTER_SECOND)
 
 struct _MusterJobSave {

@@ -52,7 +52,7 @@ storage_within (MusterJobStateFile *self, gint64 deadline_us, GCancellable *canc
   return muster_storage_bound (self->storage, deadline_us, NULL, cancellable);
 }
 
-/* TRUE if the call's deadline or its cancellable has ended it. */
+/* Returns TRUE if the call's deadline or its cancellable has ended it. */
 static gboolean
 is_interrupted (const GError *failure)
 {
@@ -96,8 +96,8 @@ read_text (MusterStorage *storage, const char *path, GError **error)
   return g_steal_pointer (&text);
 }
 
-/* TRUE for a value that ends within an escape: GLib sets an error twice where another one is wrong
- * before it. */
+/* Returns TRUE for a value that ends within an escape: GLib sets an error twice if another one
+ * before it is invalid. */
 static gboolean
 ends_in_escape (GKeyFile *file, const char *key)
 {

@@ -27,7 +27,7 @@ waits_for_tasks (const Muster__StatusResponse *status, const char *model)
   return FALSE;
 }
 
-/* In a word, how the run of a chief that isn't alive ended. */
+/* Returns a word for how the run of a chief that isn't alive ended. */
 static const char *
 ended (const Muster__Announcement *model)
 {

@@ -117,7 +117,7 @@ ask_python (const char *query)
   return line;
 }
 
-/* Without the current folder in Python's path, and without loading TensorFlow. */
+/* Asks python3, without the current folder in its path, and without loading TensorFlow. */
 static char *
 library_of_python (void)
 {

@@ -111,7 +111,7 @@ buffer_grow (Buffer *self, gsize capacity, const MusterFile *file, GError **erro
   return TRUE;
 }
 
-/* Of a pipe: waits for more, or for its first writer, without which reading finds an end. */
+/* Waits for more of a pipe, or for its first writer, without which a read finds the end. */
 static gboolean
 await (const MusterFile *file, int fd, GError **error)
 {

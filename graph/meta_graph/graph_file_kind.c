@@ -13,7 +13,7 @@
 #define GRAPH        "a GraphDef, such as a frozen graph: it names no initialisers and no saver"
 #define GRAPH_REMEDY "use the .meta file beside its checkpoint, or " EXPORT
 
-/* What a file begins with, at an offset. */
+/* The beginning of a kind of file, at an offset. */
 typedef struct {
   const char *start;
   gsize size;

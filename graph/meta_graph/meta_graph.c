@@ -30,7 +30,7 @@ typedef struct {
   GArray *infos; /* (owned) the outcome */
 } MusterVariables;
 
-/* What a collection says of one variable. */
+/* What a collection records of one variable. */
 typedef struct {
   const char *tensor;                 /* "dense/kernel:0" */
   const Tensorflow__VariableDef *def; /* (nullable) where the collection has names only */
@@ -111,7 +111,8 @@ read_node (MusterVariables *self, MusterVariableInfo *info)
   info->dims = kept;
 }
 
-/* Where a part of a partitioned variable lies: "10 4 0,5:0,4". NULL for what can't be one. */
+/* Returns the place of a part in a partitioned variable: "10 4 0,5:0,4". NULL if it can't be
+ * one. */
 static const char *
 slice_text (MusterVariables *self, const Tensorflow__SaveSliceInfoDef *def)
 {
@@ -251,8 +252,8 @@ new_empty (void)
   return self;
 }
 
-/* Takes the graph's bytes out, uncopied where they stand in one piece, and leaves the rest, which
- * is small, in *rest. */
+/* Takes the graph's bytes out, without a copy if they are in one piece, and leaves the rest,
+ * which is small, in *rest. */
 static GBytes *
 extract_graph (GBytes *bytes, GByteArray *rest, GError **error)
 {
@@ -283,7 +284,7 @@ extract_graph (GBytes *bytes, GByteArray *rest, GError **error)
 
 /* --- collections --- */
 
-/* Those that TensorFlow writes as VariableDef. */
+/* Returns TRUE for the collections that TensorFlow writes as VariableDef. */
 static gboolean
 holds_variables (const char *key)
 {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* A name in front of which nothing stands: below the old scope, or NULL. */
+/* Returns the name below the old scope, or NULL if it isn't there. */
 static const char *
 strip_scope (const MusterScopeMove *self, const char *name)
 {
@@ -158,7 +158,7 @@ kind_of (const char *key)
   return TEXT;
 }
 
-/* TRUE with *moved, TRUE with none for what is left out, FALSE with an error. */
+/* Returns TRUE with *moved, TRUE without it if the item is left out, or FALSE with an error. */
 static gboolean
 move_item (const MusterScopeMove *self, ItemKind kind, ProtobufCBinaryData *item, gboolean *kept,
            GError **error)
@@ -220,7 +220,7 @@ move_names (const MusterScopeMove *self, Tensorflow__CollectionDef__NodeList *li
   list->n_value = n;
 }
 
-/* FALSE with an error; *kept is FALSE for a collection of which nothing is left. */
+/* Returns FALSE with an error; *kept is FALSE for a collection of which nothing is left. */
 static gboolean
 move_collection (const MusterScopeMove *self, const char *key,
                  Tensorflow__CollectionDef *collection, gboolean *kept, GError **error)

@@ -55,7 +55,7 @@ attr_of (const Tensorflow__NodeDef *node, const char *name)
   return muster_attr_find (node->attr, node->n_attr, name);
 }
 
-/* How many inputs an argument stands for. */
+/* Returns the number of inputs that an argument stands for. */
 static gint64
 n_inputs (const Tensorflow__NodeDef *node, const Tensorflow__OpDef__ArgDef *arg)
 {

@@ -96,7 +96,7 @@ is_at_word (const Text *self)
          (g_ascii_isalnum (*self->at) || strchr ("_.+-", *self->at) != NULL);
 }
 
-/* A name, or a number with all that may stand in one. */
+/* Reads a name or a number, with all characters that may be in one. */
 static gboolean
 read_word (Text *self, char word[LONGEST_WORD + 1])
 {
@@ -110,7 +110,7 @@ read_word (Text *self, char word[LONGEST_WORD + 1])
   return n > 0 || fail_at_line (self, "a name or a number is missing");
 }
 
-/* The same of what isn't known, however long. */
+/* Skips an unknown word of any length. */
 static gboolean
 skip_word (Text *self)
 {
@@ -151,7 +151,7 @@ read_unicode (Text *self, guint digits, GByteArray *out)
   return TRUE;
 }
 
-/* What stands behind a '\'. */
+/* Reads what follows a '\'. */
 static gboolean
 read_escape (Text *self, GByteArray *out)
 {
@@ -426,7 +426,7 @@ skip_value (Text *self, int depth)
   return read_string (self, bytes);
 }
 
-/* What stands behind an unknown field's name. */
+/* Skips the value of an unknown field. */
 static gboolean
 skip_content (Text *self, int depth)
 {
@@ -500,7 +500,7 @@ parse_field (Text *self, const ProtobufCMessageDescriptor *descriptor, int depth
   return parsed;
 }
 
-/* Up to its end: '}', '>', or NUL for the whole text. */
+/* Parses up to the message's end: '}', '>', or NUL for the whole text. */
 static gboolean
 parse_message (Text *self, const ProtobufCMessageDescriptor *descriptor, char end, int depth,
                Message *out)

@@ -118,7 +118,7 @@ allow_library (int rules, const char *library, uint64_t handled)
   (void)allow (rules, path, READ, handled);
 }
 
-/* What doesn't exist needs no rule. */
+/* A path that doesn't exist needs no rule. */
 static void
 allow_system (int rules, const char *library, uint64_t handled)
 {

@@ -77,7 +77,7 @@ find_owner (const char *table, const End *from, const End *to)
   return owner;
 }
 
-/* TRUE for a connection that isn't TCP: TensorFlow's own to itself. */
+/* Returns TRUE for a connection that isn't TCP: TensorFlow's own to itself. */
 static bool
 is_own (int fd)
 {
