@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* One save, from its name to the announcement. save_in_tier () has the stages, with the saver's
+ * lock: begin (lease, place, claim, space), write_all (the master's part and what lies outside the
+ * graph, under a hidden name), publish, announce. A stage that finds the disk full is repeated once
+ * there is space. A fast tier that fails is dropped, and the next tier takes the save. */
 #include "base/cancel_link_private.h"
 #include "base/require_private.h"
 #include "checkpoint/format/bundle_place_private.h"
@@ -17,7 +21,7 @@
 
 #define STATE_FILE "checkpoint"
 
-/* That a checkpoint is durable is told within this time, or not. */
+/* Timeout of announcing a durable checkpoint. */
 #define WARN_FULL_AFTER_US (5 * MUSTER_SECOND)
 
 /* A fast tier whose directory stays locked for longer is dropped. */
@@ -25,7 +29,7 @@
 
 /* --- one save --- */
 
-/* One save on its way. */
+/* One save under way. */
 typedef struct {
   MusterSaver *saver;
   MusterSession *session;
@@ -38,17 +42,18 @@ typedef struct {
   const MusterFreeSpace *free_space; /* the tier's */
   MusterLease *lease;                /* (owned) (nullable) */
   MusterNewCheckpoint made;          /* its names are owned */
-  char *path;                        /* (owned) where the master writes, as it knows it */
-  char *staged;      /* (owned) (nullable) where it writes what it can't write into the directory */
-  GArray *metrics;   /* (owned) (nullable) (element-type MusterSideMetric) */
-  GPtrArray *copied; /* (owned) (nullable) what the saveables hold, of the last try */
-  char **left_out;   /* (owned) (nullable) those that couldn't be copied */
+  char *path;                        /* (owned) where the master writes, by the master's path */
+  char *staged; /* (owned) (nullable) the staging directory's path, if the master can't write into
+                   the directory */
+  GArray *metrics;          /* (owned) (nullable) (element-type MusterSideMetric) */
+  GPtrArray *copied;        /* (owned) (nullable) the saveables' tensors, of the last try */
+  char **left_out;          /* (owned) (nullable) those that couldn't be copied */
   MusterStorageLock *alive; /* (owned) (nullable) while it is written */
   gboolean has_parts;       /* the master writes one part, this process another */
   gboolean is_written;      /* by the master */
-  gboolean was_full;        /* that is what the last stage failed with */
+  gboolean was_full;        /* the last stage failed because the disk was full */
   gboolean has_begun;       /* it had the lock */
-  gboolean gave_up_full;    /* that is why it failed */
+  gboolean gave_up_full;    /* it failed because the disk was full */
   MusterSpaceCheck space;
   gint64 began_us;
   gint64 deadline_us;
@@ -99,9 +104,9 @@ muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step, 
   return name != NULL ? g_build_filename (directory, name, NULL) : NULL;
 }
 
-/* Beside the checkpoint to be, so that a rename is enough, or in a store without one the index
- * alone; hidden from those who list checkpoints. A forked process draws its parent's numbers: the
- * process's own tells them apart. */
+/* Returns a hidden name beside the checkpoint, so that a rename is enough; in a store without
+ * renames, only the index has it. A forked process draws the same random numbers as its parent, so
+ * the name contains the process's own number. */
 static char *
 temporary_for (const Save *self, double drawn)
 {
@@ -115,8 +120,8 @@ temporary_for (const Save *self, double drawn)
   return g_build_filename (self->made.directory, temporary, NULL);
 }
 
-/* As what it is saved, and the one reading of the clock from which all that it may take is counted;
- * nothing has happened yet. */
+/* Decides the checkpoint's name, and reads the clock once: everything that the save may take is
+ * counted from there. Nothing has happened yet. */
 static gboolean
 start (Save *self, const char *directory, gint64 deadline_us, GError **error)
 {
@@ -138,15 +143,15 @@ start (Save *self, const char *directory, gint64 deadline_us, GError **error)
   return TRUE;
 }
 
-/* What lies outside the graph, as far as it is known by now. */
+/* Returns the tensors outside the graph, as far as they are known yet. */
 static const GPtrArray *
 tensors_beside (const Save *self)
 {
   return self->how->tensors != NULL ? self->how->tensors : self->copied;
 }
 
-/* What the save needs. The saveables' part of the size is known by the checkpoint before, or once
- * they have been copied. */
+/* Gathers what the save needs. The saveables' part of the size is known from the checkpoint
+ * before, or once they are copied. */
 static void
 gather (Save *self)
 {
@@ -166,7 +171,8 @@ gather (Save *self)
 
 /* --- the lock: one save at a time --- */
 
-/* What is cancelled when the lock is free (transfer full); NULL: it was, and is ours. */
+/* Returns what is cancelled when the lock becomes free (transfer full), or NULL if the lock was
+ * free and is taken now. */
 static GCancellable *
 try_lock (MusterSaver *self)
 {
@@ -213,7 +219,8 @@ release_lock (MusterSaver *self)
 
 /* --- its stages, with the lock --- */
 
-/* For the directory's lock: a fast tier that another process keeps locked is done without. */
+/* Returns the deadline for the directory's lock. It is short for a fast tier, which is dropped
+ * if another process keeps it locked. */
 static gint64
 lock_deadline (const Save *self)
 {
@@ -222,7 +229,7 @@ lock_deadline (const Save *self)
   return self->tier < self->saver->tiers->n ? MIN (self->deadline_us, limit_us) : self->deadline_us;
 }
 
-/* Asks the master, by an announcement of how far the saves are. */
+/* Asks the master whether the lease is held, by an announcement of the saves' states. */
 static gboolean
 check_lease (const Save *self, GError **error)
 {
@@ -236,8 +243,8 @@ check_lease (const Save *self, GError **error)
                                 error);
 }
 
-/* The master can't write into the object store: it writes into a directory of this host, and the
- * chief sends that on. */
+/* Lets the master write to a staging directory on this host, because it can't write into the
+ * object store; send_staged () uploads the files. */
 static gboolean
 stage (Save *self, const GError *why, GError **error)
 {
@@ -275,7 +282,7 @@ find_place (Save *self, GError **error)
   return FALSE;
 }
 
-/* A chief that was replaced finds that out before anything is written. */
+/* Finds out whether this chief was replaced, before anything is written. */
 static gboolean
 begin (Save *self, GError **error)
 {
@@ -291,7 +298,8 @@ begin (Save *self, GError **error)
   return muster_free_space_find (self->free_space, &self->space, error);
 }
 
-/* A sharded save's parts lie in a directory of their own, TEMPORARY_temp_UNIQUE. */
+/* Removes a path. The parts of a sharded save are in a directory of their own,
+ * TEMPORARY_temp_UNIQUE. */
 static void
 remove_quietly (MusterStorage *storage, const char *path, const char *rest)
 {
@@ -322,7 +330,7 @@ discard_files (MusterStorage *storage, const char *temporary)
   }
 }
 
-/* Takes away what is left of a try that failed. */
+/* Removes what a failed try has left. */
 static void
 discard_quietly (Save *self)
 {
@@ -333,10 +341,10 @@ discard_quietly (Save *self)
   self->is_written = FALSE;
 }
 
-/* A master that didn't write in time has given its store up, which it tells in that code, since no
- * other neither says that the session is lost nor that the directory can't be used. A file in the
- * place of its directory is a failed precondition, which here is said of another chief, or of a
- * variable without a value. */
+/* Judges the master's failure. If the master ended the step before the deadline, its store
+ * didn't answer in time: its code becomes an outage, since others would mean a lost session or an
+ * unusable directory. A file in place of its directory is FAILED_PRECONDITION, which here would
+ * mean another chief, or a variable without a value. */
 static gboolean
 judge_writing (const Save *self, gboolean is_written, GError *failure, GError **error)
 {
@@ -352,7 +360,7 @@ judge_writing (const Save *self, gboolean is_written, GError *failure, GError **
   return FALSE;
 }
 
-/* Runs the save op with the prefix fed: its tensor depends on the files being there. */
+/* Runs the save op with the prefix fed. Its tensor is available once the files are written. */
 static gboolean
 run_save (const Save *self, const char *path, GError **error)
 {
@@ -376,15 +384,15 @@ run_save (const Save *self, const char *path, GError **error)
   return judge_writing (self, is_written, failure, error);
 }
 
-/* Where the files are, as this process knows it, until they are sent or published. */
+/* Returns where the files are, by this process's path, until they are sent or published. */
 static const char *
 temporary_of (const Save *self)
 {
   return self->staged != NULL ? self->staged : self->made.temporary;
 }
 
-/* A part of the checkpoint to be at path (transfer full). A store without a rename copies parts;
- * their names mustn't be those of what is being placed. */
+/* Returns the path of a part of the checkpoint (transfer full). A store without renames copies
+ * parts, whose names must differ from those of what is being placed. */
 static char *
 part_of (const Save *self, const char *path, const char *part)
 {
@@ -393,7 +401,7 @@ part_of (const Save *self, const char *path, const char *part)
   return g_strconcat (path, between, part, NULL);
 }
 
-/* What lies outside the graph belongs to the moment of the variables. */
+/* Copies the state outside the graph at the same moment as the variables. */
 static gboolean
 copy_saveables (Save *self, GError **error)
 {
@@ -407,7 +415,8 @@ copy_saveables (Save *self, GError **error)
   return self->copied != NULL;
 }
 
-/* In the cut, over what a try before has written, where the model had moved. */
+/* Writes in the cut. It replaces what an earlier try has written, if the model changed during
+ * that. */
 static gboolean
 write_once (gpointer data, GError **error)
 {
@@ -422,7 +431,7 @@ write_once (gpointer data, GError **error)
   return self->is_written && copy_saveables (self, error);
 }
 
-/* Writes what was copied in the cut, and joins it with what the master has written. */
+/* Writes what was copied in the cut, and joins it with the master's part. */
 static gboolean
 join_parts (const Save *self, GError **error)
 {
@@ -438,7 +447,7 @@ join_parts (const Save *self, GError **error)
          muster_bundle_merge (self->storage, parts, temporary, error);
 }
 
-/* By the step that the cut says, unless the caller has told the name. */
+/* Renames the checkpoint to the cut's step, unless the caller named it. */
 static gboolean
 rename_to (Save *self, gint64 step, GError **error)
 {
@@ -451,14 +460,14 @@ rename_to (Save *self, gint64 step, GError **error)
   self->made.prefix = renamed;
   self->made.step = step;
   muster_save_ticket_rename (self->ticket, renamed, step);
-  if (self->staged != NULL) { /* its data files get their names when they are sent */
+  if (self->staged != NULL) { /* its data files are named when they are sent */
     g_free (self->made.temporary);
     self->made.temporary = temporary_for (self, muster_clock_random (self->saver->clock));
   }
   return TRUE;
 }
 
-/* A snapshot is a cut already. */
+/* Writes in a consistent cut. A snapshot is one already. */
 static gboolean
 write_consistent_cut (Save *self, GError **error)
 {
@@ -471,7 +480,8 @@ write_consistent_cut (Save *self, GError **error)
          join_parts (self, error) && rename_to (self, step, error);
 }
 
-/* What was written is judged before it is taken away: that may make room. */
+/* Writes everything. Whether the disk was full is decided before the files are removed, because
+ * that makes room. */
 static gboolean
 write_all (Save *self, GError **error)
 {
@@ -509,8 +519,8 @@ refuse_unseen (const Save *self, GError **error)
                       device_that_wrote (self->saver), g_get_host_name (), self->made.directory);
 }
 
-/* Makes durable what the master wrote, "TEMPORARY.*", without the directory's lock. In this process
- * its writer has synced it. */
+/* Syncs the master's files, "TEMPORARY.*", without the directory's lock. A master in this
+ * process has synced them itself. */
 static gboolean
 sync_written (const Save *self, GError **error)
 {
@@ -535,7 +545,7 @@ sync_written (const Save *self, GError **error)
   return TRUE;
 }
 
-/* Sends on what the master has written beside this process. */
+/* Uploads the files that the master wrote to the staging directory. */
 static gboolean
 send_staged (Save *self, GError **error)
 {
@@ -548,7 +558,7 @@ send_staged (Save *self, GError **error)
   return TRUE;
 }
 
-/* The value that was set before the save. Its name is the saver's. */
+/* Takes the value that was set before the save, for the saver's metric. */
 static void
 take_metric (Save *self)
 {
@@ -561,7 +571,7 @@ take_metric (Save *self)
   self->made.metrics = self->metrics;
 }
 
-/* What takes long comes before the directory's lock. */
+/* Publishes. Everything that takes long comes before the directory's lock. */
 static gboolean
 publish (Save *self, GError **error)
 {
@@ -577,8 +587,9 @@ publish (Save *self, GError **error)
   return TRUE;
 }
 
-/* The checkpoint is there, whether or not the master hears of it; only a lease that is lost
- * counts. One in a fast tier is announced once a copy is in the durable one. */
+/* Announces the durable checkpoint. It exists whether or not the master hears of it, so only a
+ * lost lease is a failure. A checkpoint in a fast tier is announced once its copy is in the durable
+ * one. */
 static gboolean
 announce (Save *self, GError **error)
 {
@@ -602,9 +613,9 @@ announce (Save *self, GError **error)
   return FALSE;
 }
 
-/* Tries a stage until it is done, the save is to be skipped, or it has failed. A publishing that
- * lacked space halfway can't always be repeated where room was made: it has failed for the space.
- */
+/* Repeats a stage until it is done, the save is skipped, or it has failed. A publishing that ran
+ * out of space halfway can't always be repeated after room was made; it then counts as failed for
+ * lack of space. */
 static gboolean
 go_through (Save *self, gboolean (*stage) (Save *self, GError **error), GError **error)
 {
@@ -627,7 +638,7 @@ go_through (Save *self, gboolean (*stage) (Save *self, GError **error), GError *
   }
 }
 
-/* Leaves nothing of one that was given up, and lets the next one in. */
+/* Removes what a save that was given up has left, and lets the next one begin. */
 static void
 end (Save *self)
 {
@@ -638,7 +649,7 @@ end (Save *self)
   release_lock (saver);
 }
 
-/* SAV.25: the meta graph alone. */
+/* Writes the meta graph alone (SAV.25). */
 static gboolean
 write_nothing (Save *self, GError **error)
 {
@@ -671,7 +682,7 @@ report (Save *self, MusterSaved *saved)
   muster_save_ticket_read (self->ticket, saved->at_us);
 }
 
-/* In another tier it is called otherwise. */
+/* Each tier has its own name for the checkpoint. */
 static void
 follow (Save *self)
 {
@@ -690,7 +701,7 @@ save_in_tier (Save *self, const char *directory, gint64 deadline_us, GError **er
     return FALSE;
   gather (self);
   follow (self);
-  g_autofree char *named = g_strdup (self->made.prefix); /* the cut may call it otherwise */
+  g_autofree char *named = g_strdup (self->made.prefix); /* the cut may rename it */
   if (self->saver->is_empty) {
     done = write_nothing (self, error);
   } else if (take_lock (self, error)) {
@@ -704,7 +715,7 @@ save_in_tier (Save *self, const char *directory, gint64 deadline_us, GError **er
   return done;
 }
 
-/* TRUE if the tier took too long, and the caller still has time for another. */
+/* Returns TRUE if the tier took too long and the caller still has time for another. */
 static gboolean
 was_slow (const Save *self, gint64 deadline_us, const GError *failure)
 {
@@ -712,8 +723,8 @@ was_slow (const Save *self, gint64 deadline_us, const GError *failure)
          muster_clock_now_us (self->saver->clock) < deadline_us;
 }
 
-/* Drops a fast tier that is full, fails or takes too long: then another one takes the checkpoint.
- */
+/* Drops a fast tier that is full, fails or takes too long; another tier then takes the
+ * checkpoint. */
 static gboolean
 drop_tier (const Save *self, const char *durable, gint64 deadline_us, const GError *failure)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The states of a save, and what they add to its saver's status. */
+/* The states of a save, and what they add to its saver's status: the time of each state, counts,
+ * durations, log messages, and the metric that a save takes along. */
 #include "base/log_private.h"
 #include "saver/save_ticket_private.h"
 
@@ -90,11 +91,11 @@ mark (MusterSaveTicket *self, MusterSaveState state, gint64 now_us)
 
 /* --- the log: without the lock, whoever writes it --- */
 
-/* What a message needs of a track. */
+/* The data of a message about a save. */
 typedef struct {
   char *path; /* (owned) (nullable) NULL: nothing is logged */
   gint64 step, took_us;
-  MusterSaveState from; /* the states after it were reached */
+  MusterSaveState from; /* the message is about the states after this one */
 } Logged;
 
 /* With the lock held, before the state changes. */
@@ -117,7 +118,7 @@ log_state (const Logged *self, MusterSaveState state, guint64 bytes)
               "'%s': %s", self->path, muster_save_state_name (state));
 }
 
-/* Ends what begin_log () began. Without a snapshot, a save passes several states at once. */
+/* Ends what begin_log () began. Without a snapshot, a save reaches several states at once. */
 static void
 end_log (Logged *self, MusterSaveState to, guint64 bytes)
 {
@@ -129,8 +130,8 @@ end_log (Logged *self, MusterSaveState to, guint64 bytes)
   g_free (self->path);
 }
 
-/* With the lock held. The value is left for another save of the step, since this one may fail, or
- * go to a fast tier alone. */
+/* With the lock held. The value stays for another save of the step, because this one may fail,
+ * or go to a fast tier alone. */
 static double
 take_metric (MusterSaveLog *log, gint64 step)
 {
@@ -181,7 +182,8 @@ muster_save_ticket_rename (MusterSaveTicket *self, const char *path, gint64 step
   g_mutex_unlock (&log->lock);
 }
 
-/* With the lock held, after it has ended and its caller has gone on: how long that took. */
+/* With the lock held, after the save has ended and its caller has continued: adds the time for
+ * which the caller was blocked. */
 static void
 count_blocked (MusterSaveTicket *self)
 {
@@ -220,7 +222,7 @@ static void
 reach (MusterSaveTicket *self, MusterSaveState state, gint64 now_us)
 {
   if (state > MUSTER_SAVE_STAGED && self->at_us[state - 1] < 0)
-    reach (self, state - 1, now_us); /* without a snapshot, what is written is what was staged */
+    reach (self, state - 1, now_us); /* without a snapshot, a save is staged when it is written */
   mark (self, state, now_us);
 }
 

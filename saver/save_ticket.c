@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+/* One background save, as its caller sees it: state, path, result, cancellation, and functions
+ * to call at its end. */
 #include "base/require_private.h"
 #include "saver/save_ticket_private.h"
 
-/* Who is called when the save has ended. */
+/* A function to call when the save has ended. */
 typedef struct {
   MusterSaveFinished func;
   gpointer user_data;
@@ -18,7 +20,7 @@ muster_save_ticket_ref (MusterSaveTicket *self)
   return self;
 }
 
-/* (nullable) Takes them. */
+/* Frees the callers (nullable) and their data, without calling them. */
 static void
 release_callers (GArray *callers)
 {

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Saves in the background: the caller's half. A save takes its turn, takes a slot for a snapshot
+ * or replaces the save that waits for one, stages the snapshot between two steps, and hands the
+ * request to the thread (async_thread.c). A model that is too large for a snapshot is saved at
+ * once. */
 #include "saver/async/async_saver.h"
 
 #include "base/log_private.h"
@@ -8,7 +12,8 @@
 
 #define DISPOSE_WAIT_US (5 * MUSTER_SECOND)
 
-/* Decides who may stage or restore, and how many snapshots may be held: all with the lock held. */
+/* The turns and slots: who may stage or restore, and how many snapshots exist. All with the lock
+ * held. */
 
 /* The number of snapshots that may be held at once; may be 0. */
 static guint
@@ -20,7 +25,7 @@ muster_async_core_n_slots (MusterAsyncCore *self)
   return (guint)MIN (budget / MAX (self->model->bytes, 1), MUSTER_MAX_SNAPSHOTS);
 }
 
-/* NULL if no more may be held. */
+/* Returns NULL if no more snapshots are allowed. */
 static MusterAsyncSlot *
 muster_async_core_free_slot (MusterAsyncCore *self)
 {
@@ -62,7 +67,7 @@ muster_async_call_release (MusterAsyncCall *call)
   g_cond_broadcast (&call->core->changed);
 }
 
-/* FALSE with FAILED_PRECONDITION. */
+/* Fails with FAILED_PRECONDITION. */
 static gboolean
 muster_async_refuse_shut (GError **error)
 {
@@ -85,7 +90,7 @@ muster_async_call_lock_save (MusterAsyncCall *call, GError **error)
   return muster_async_refuse_shut (error);
 }
 
-/* FALSE with the unreported error of a background save. */
+/* Fails with the error of a background save that wasn't reported yet. */
 static gboolean
 muster_async_core_report_failure (MusterAsyncCore *self, GError **error)
 {
@@ -146,7 +151,7 @@ muster_async_saver_set_model (MusterAsyncSaver *self, MusterSaver *saver, Muster
 
 /* --- saving --- */
 
-/* With the lock held: a save with its path, and that one's number. */
+/* With the lock held: returns the ticket of a save, with its path and number. */
 static MusterSaveTicket *
 number (const MusterAsyncCall *call, const char *directory, gint64 step, const char *prefix,
         GError **error)
@@ -169,7 +174,7 @@ number (const MusterAsyncCall *call, const char *directory, gint64 step, const c
   return muster_save_ticket_new (log, path, step, call->began_us, is_background);
 }
 
-/* With the lock held: ends a ticket as the policy says. */
+/* With the lock held: ends a ticket that the policy skips or replaces. */
 static void
 end_by_policy (MusterSaveTicket *ticket, MusterSaveState state, MusterError code, const char *why)
 {
@@ -194,7 +199,7 @@ replace_waiting (MusterAsyncCore *self, MusterSaveTicket *by)
   return slot;
 }
 
-/* With the lock held: a slot for a snapshot, or NULL if the save was skipped. */
+/* With the lock held: returns a slot for a snapshot, or NULL if the save was skipped. */
 static MusterAsyncSlot *
 take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
 {
@@ -211,7 +216,7 @@ take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
   return NULL;
 }
 
-/* The slot's nodes, added when first needed, and again for another model. */
+/* Adds the slot's nodes when they are first needed, and again for another model. */
 static gboolean
 prepare_slot (const MusterAsyncCall *call, MusterAsyncSlot *slot, MusterAsyncModel *model,
               GError **error)
@@ -234,7 +239,7 @@ prepare_slot (const MusterAsyncCall *call, MusterAsyncSlot *slot, MusterAsyncMod
   return slot->snapshot != NULL;
 }
 
-/* What lies outside the graph belongs to the moment of the variables. */
+/* Copies the state outside the graph at the same moment as the variables. */
 static gboolean
 copy_saveables (MusterAsyncRequest *request, GError **error)
 {
@@ -260,8 +265,8 @@ take (gpointer data, GError **error)
   return self->is_taken && copy_saveables (self->request, error);
 }
 
-/* With several tasks the step of the cut isn't the one that the caller has read: the checkpoint is
- * called by the cut's, unless its name was given. */
+/* Renames the checkpoint to the cut's step, unless the caller named it: with several tasks, that
+ * isn't the step that the caller has read. */
 static gboolean
 rename_to (MusterAsyncRequest *request, gint64 step, GError **error)
 {
@@ -619,7 +624,7 @@ has_ended (gpointer data)
   return muster_async_core_is_idle (core) && (core->thread == NULL || core->is_over);
 }
 
-/* The copies of the last saves; given up at the deadline. */
+/* Waits for the copies of the last saves until the deadline, and then gives them up. */
 static gboolean
 end_copies (MusterAsyncCore *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
@@ -709,7 +714,8 @@ muster_async_saver_metrics (MusterAsyncSaver *self)
 
 /* --- its end --- */
 
-/* On the saver's own thread, from its callback: the thread ends when it returns to its loop. */
+/* Called on the saver's own thread, from its callback: the thread ends when it returns to its
+ * loop. */
 static void
 shut_from_within (MusterAsyncCore *core)
 {
@@ -734,7 +740,8 @@ muster_async_saver_dispose (GObject *object)
       muster_log (G_LOG_LEVEL_WARNING, "save", "MESSAGE",
                   "an async saver was freed before it was shut down: %s", error->message);
     g_mutex_lock (&core->lock);
-    g_clear_pointer (&core->thread, g_thread_unref); /* it may be blocked, and ends by itself */
+    g_clear_pointer (&core->thread,
+                     g_thread_unref); /* the thread may be blocked, and ends by itself */
     g_mutex_unlock (&core->lock);
     g_clear_pointer (&self->core, muster_async_core_unref);
   }

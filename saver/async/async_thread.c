@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The background thread of the async saver, and what it shares. */
+/* Saves in the background: the thread. It writes one request after the other from its snapshot,
+ * whose memory it frees as soon as the files are written and no other tier may need it. */
 #include "saver/async/async_private.h"
 
 #include "base/log_private.h"
@@ -119,7 +120,8 @@ typedef struct {
   gboolean is_dropped;
 } Write;
 
-/* Nobody waits for a save that was given up: its master may be silent. */
+/* Drops the snapshot. For a save that was given up it hardly waits, because the master may be
+ * silent. */
 static void
 drop_once (Write *self)
 {
@@ -195,7 +197,7 @@ settle (MusterAsyncCore *self, MusterAsyncRequest *request, gint64 started_us,
     note_failure (self, request->ticket, outcome->failure);
   else if (is_durable)
     note_durable (request, outcome->saved);
-  request->slot->is_taken = FALSE; /* so that who hears of the end may save at once */
+  request->slot->is_taken = FALSE; /* so that a thread that is notified may save at once */
   g_mutex_unlock (&self->lock);
   if (outcome->failure != NULL)
     muster_save_ticket_settle (request->ticket, MUSTER_SAVE_FAILED, NULL, NULL, outcome->failure);
@@ -256,7 +258,7 @@ gpointer
 muster_async_core_thread (gpointer core)
 {
   MusterAsyncCore *self = core;
-  (void)setpriority (PRIO_PROCESS, 0, NICE); /* on Linux that is this thread alone */
+  (void)setpriority (PRIO_PROCESS, 0, NICE); /* on Linux this affects only the calling thread */
   g_mutex_lock (&self->lock);
   for (;;) {
     if (!g_queue_is_empty (&self->waiting))

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A directory of numbered checkpoints, like tf.train.CheckpointManager: it counts saves, skips
+ * those that come too soon, and saves in the background if the model allows a snapshot. */
 #include "saver/async/checkpoint_manager.h"
 
 #include "base/error.h"
@@ -11,7 +13,7 @@
 typedef struct {
   GMutex lock;
   /* guarded by lock */
-  gint64 last;    /* of the last save that hasn't failed; -1: none yet */
+  gint64 last;    /* of the last save that didn't fail; -1: none yet */
   gint64 durable; /* of the last durable one; -1 */
 } SavedSteps;
 
@@ -31,8 +33,8 @@ struct _MusterCheckpointManager {
   SavedSteps *steps;                       /* (owned) */
   GMutex lock;
   /* guarded by lock */
-  gint64 counter;          /* the last number given */
-  gboolean is_blocking;    /* also if the model can't be saved in the background */
+  gint64 counter;          /* the last number that was used */
+  gboolean is_blocking;    /* also set if the model can't be saved in the background */
   MusterAsyncSaver *async; /* (owned) (nullable) from the first save in the background on */
   MusterSession *session;  /* (owned) (nullable) the async saver's */
 };
@@ -138,7 +140,7 @@ muster_checkpoint_manager_directory (MusterCheckpointManager *self)
   return self->directory;
 }
 
-/* Why a save of this step is skipped, or NULL (SAV.84). */
+/* Returns why a save of this step is skipped, or NULL (SAV.84). */
 static char *
 too_soon (MusterCheckpointManager *self, gint64 step, gboolean check_interval)
 {
@@ -155,7 +157,7 @@ too_soon (MusterCheckpointManager *self, gint64 step, gboolean check_interval)
   return why;
 }
 
-/* A save that was staged or made; number is the counter's next. */
+/* Notes a save that was staged or made; number is the counter's next. */
 static void
 note_begun (MusterCheckpointManager *self, gint64 number, gint64 step, gboolean is_durable)
 {
@@ -186,8 +188,8 @@ save_blocking (MusterCheckpointManager *self, MusterSession *session, gint64 num
 
 /* --- in the background --- */
 
-/* The async saver for the session, or NULL if the model can't be saved in the background or, with
- * an error, can't be saved. */
+/* Returns the async saver for the session, or NULL if the model can't be saved in the background
+ * or, with an error, at all. */
 static MusterAsyncSaver *
 async_for (MusterCheckpointManager *self, MusterSession *session, GError **error)
 {
@@ -242,7 +244,7 @@ note_staged (MusterCheckpointManager *self, MusterSaveTicket *ticket, gint64 cou
   muster_save_ticket_when_ended (ticket, on_ended, staged, staged_step_free);
 }
 
-/* TRUE if training has to wait for this save. */
+/* Returns TRUE if training has to wait for this save. */
 static gboolean
 must_block (MusterCheckpointManager *self, const GError *failure)
 {
@@ -258,7 +260,7 @@ must_block (MusterCheckpointManager *self, const GError *failure)
   return TRUE;
 }
 
-/* Either way, when no save is running. */
+/* Saves in the background or at once, when no other save is running. */
 static gboolean
 save (MusterCheckpointManager *self, MusterSession *session, gint64 number, gint64 step,
       MusterSaved *saved, gint64 deadline_us, GCancellable *cancellable, GError **error)
@@ -325,7 +327,7 @@ muster_checkpoint_manager_sync (MusterCheckpointManager *self, gint64 deadline_u
 
 /* --- restoring --- */
 
-/* A background error is kept for the next save or sync. */
+/* Restores. A background error is kept for the next save or sync. */
 static gboolean
 restore (MusterCheckpointManager *self, MusterSession *session, MusterRestored *found,
          gint64 deadline_us, GCancellable *cancellable, GError **error)

@@ -5,7 +5,7 @@
 
 typedef struct {
   MusterSaveMetrics metrics;
-  gint64 mark_us; /* progress is counted from here */
+  gint64 mark_us; /* progress counts from this instant */
 } Meter;
 
 struct _MusterSaveMeter {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A snapshot: nodes that are added to the session and copy each saved variable to a shadow on
+ * its device, and a copy of the save op over the shadows. One step takes it, while training goes on
+ * another saves it. */
 #include "saver/async/snapshot_private.h"
 
 #include "base/log_private.h"
@@ -11,7 +14,7 @@
 enum { GRAPH_NODE = 1, GRAPH_VERSIONS = 4, NODE_NAME = 1, NODE_INPUT = 3 };
 
 #define FIRST_TENSOR 3  /* of a SaveV2's inputs: before it come prefix, names and slices */
-#define MAX_CHAIN    16 /* of nodes that only pass a value on */
+#define MAX_CHAIN    16 /* maximum number of nodes in a row that only pass a value on */
 
 struct _MusterSnapshot {
   MusterSession *session; /* (owned) */
@@ -24,11 +27,12 @@ struct _MusterSnapshot {
 
 /* --- which nodes --- */
 
-/* The nodes behind a save op: the SaveV2s, and whatever waits for one of them, inputs first. */
+/* The nodes that a save op needs: the SaveV2s, and whatever waits for one of them, inputs first.
+ * */
 typedef struct {
   MusterGraph *graph;
   GArray *order;       /* (owned) (element-type gsize) indexes of nodes */
-  GHashTable *visited; /* (owned) index + 1 to whether it is or waits for a SaveV2 */
+  GHashTable *visited; /* (owned) index + 1 to whether the node is or waits for a SaveV2 */
 } Walk;
 
 static void
@@ -51,7 +55,7 @@ is_in (Walk *self, gsize index)
   return GPOINTER_TO_INT (g_hash_table_lookup (self->visited, GSIZE_TO_POINTER (index + 1)));
 }
 
-/* A node whose inputs have all been visited. */
+/* Handles a node whose inputs were all visited. */
 static void
 leave (Walk *self, gsize index)
 {
@@ -68,7 +72,7 @@ typedef struct {
   gsize node, next_input;
 } Step;
 
-/* Depth first, without recursion: a graph may be a long chain. */
+/* Walks depth first, without recursion, because a graph may be a long chain. */
 static void
 walk (Walk *self, gsize start)
 {
@@ -120,7 +124,7 @@ saved_dtype (const MusterNode *save, gsize tensor)
   return (MusterDType)dtypes->list->type[tensor];
 }
 
-/* Behind the nodes that only pass a value on. */
+/* Returns the node behind those that only pass a value on. */
 static const MusterNode *
 source_of (MusterGraph *graph, const MusterNode *node, gsize input)
 {
@@ -163,9 +167,10 @@ extension_clear (Extension *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Extension, extension_clear)
 
-/* A value that doesn't change under the shadow. TensorFlow updates a reference variable in place
- * even if its memory is shared, so that must be copied; a resource variable is updated in a copy if
- * its memory is shared. (The op Snapshot copies shared memory, and doesn't support strings.) */
+/* Adds a value that doesn't change under the shadow. TensorFlow updates a reference variable in
+ * place even if its memory is shared, so that must be copied; a resource variable is updated in a
+ * copy if its memory is shared. (The op Snapshot copies shared memory, and doesn't support
+ * strings.) */
 static char *
 add_value (Extension *self, const char *base, const char *input, MusterDType dtype,
            const char *device)
@@ -195,7 +200,7 @@ add_reservation (Extension *self, const char *base, const char *value, MusterDTy
   g_ptr_array_add (self->reservations, reservation);
 }
 
-/* A node that takes a handle. */
+/* Adds a node that takes a handle. */
 static char *
 add_use (Extension *self, const char *op, const char *base, const char *name, const char *device)
 {
@@ -206,7 +211,7 @@ add_use (Extension *self, const char *op, const char *base, const char *name, co
   return node;
 }
 
-/* For input i of a SaveV2, which is called input. */
+/* Adds the shadow of input i of a SaveV2, which is called input. */
 static char *
 add_shadow (Extension *self, const MusterNode *save, gsize i, const char *input)
 {
@@ -237,7 +242,7 @@ add_shadow (Extension *self, const MusterNode *save, gsize i, const char *input)
   return read;
 }
 
-/* A tensor that is saved twice has one shadow. */
+/* Returns the shadow of a tensor; one that is saved twice has one shadow. */
 static const char *
 shadow_for (Extension *self, const MusterNode *save, gsize i, const char *input)
 {
@@ -249,7 +254,7 @@ shadow_for (Extension *self, const MusterNode *save, gsize i, const char *input)
   return read;
 }
 
-/* An input of a copied node: another copy's, a shadow's, or unchanged. */
+/* Returns an input of a copied node: another copy's, a shadow's, or the same. */
 static char *
 renamed_input (Extension *self, const MusterNode *node, gsize i)
 {
@@ -292,8 +297,8 @@ add_clone (Extension *self, gsize index)
   muster_proto_put_bytes (self->clones, GRAPH_NODE, clone->data, clone->len);
 }
 
-/* Finds each node's bytes. The versions are copied, since TensorFlow extends a graph only by one
- * with the same version. */
+/* Finds each node's bytes. The versions are copied, because TensorFlow extends a graph only by
+ * one with the same version. */
 static void
 index_bytes (Extension *self, MusterGraph *session_graph)
 {
@@ -329,7 +334,7 @@ extension_init (Extension *self, const char *scope)
   self->reservations = g_ptr_array_new_with_free_func (g_free);
 }
 
-/* The shadows, then the copies. */
+/* Joins the shadows, then the copies. */
 static MusterGraph *
 extension_end (Extension *self, GError **error)
 {
@@ -456,7 +461,7 @@ muster_snapshot_device (MusterSnapshot *self)
 
 /* --- size --- */
 
-/* The variable's node behind an input: its attribute says the shape. */
+/* Adds the size of the variable behind an input, whose node has the shape. */
 static gboolean
 add_size (MusterGraph *graph, const MusterNode *save, gsize i, guint64 *size)
 {
