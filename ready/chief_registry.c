@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The chiefs of a server's models: who may claim, which phase each announced, when a lease is
+ * lost. may_claim () has the rules: a living chief yields only to a higher epoch, or to a claim
+ * that takes over. */
 #include "ready/chief_registry_private.h"
 
 #include "base/safe_text_private.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Answers the questions of all waiting clients: is the gate open, is the model ready? Clients
+ * that ask the same share one question. A thread runs its ops when a variable's value has come or
+ * gone, or when a poll is due, and passes each change on. */
 #include "ready/hub_private.h"
 
 #include "graph/graph_difference_private.h"

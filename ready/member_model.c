@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The members of one model: slots, who gets which, and what is remembered of those that left. */
 #include "ready/member_model_private.h"
 
 #include "master/membership.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The members of a server's models: joining, coming back after a restart of the server, and
+ * rosters. Leases are in member_lease.c. */
 #include "ready/member_registry_state_private.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Runs a ready op and judges its value: nothing missing, a list of names, or a boolean, as
+ * TensorFlow's. */
 #include "ready/readiness_private.h"
 
 #include "base/names_private.h"

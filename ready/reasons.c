@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Why a wait waits: a list of components in the order in which they must be well, computed from
+ * one situation; texts and hints for each. */
 #include "ready/situation_private.h"
 
 #include "base/names_private.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Waits for readiness in one session: by a watch if the server offers it, else by polling at
+ * growing intervals (countdown.c). */
 #include "ready/waiter_private.h"
 
 #include "ready/chief_gate_private.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Builds a line of JSON, and prints it in ASCII where the locale isn't UTF-8. */
 #include "status/json.h"
 
 #include "base/clock.h"

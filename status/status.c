@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What a status says in words and in JSON, the same for the command, the page and /api/status.
+ * */
 #include "status/status.h"
 
 #include "master/announcement.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `muster certs`: makes an authority, certificates for servers and clients, and tokens, as files
+ * in a directory, and prints the options that use them. */
 #include "cli/certs/certs.h"
 
 #include "base/files/read_file_private.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Issues certificates with OpenSSL: an authority of its own, keys, and certificates for names
+ * and addresses. */
 #include "cli/certs/issuer.h"
 
 #include "rpc/pem_private.h"

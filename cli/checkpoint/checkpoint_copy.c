@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `muster checkpoint copy`: one checkpoint, or all of a directory, the latest first, going on
+ * past damaged ones. */
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "cli/checkpoint/checkpoint.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `muster checkpoint diff`: matches the tensors of two checkpoints by name, and compares types,
+ * shapes, checksums and then values. */
 #include "cli/checkpoint/checkpoint.h"
 
 #include "cli/checkpoint/checkpoint_open.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Why a directory's checkpoints stay, by the rules of retention: for `list`, which shows the
+ * reasons, and `prune`, which acts on them. */
 #include "cli/checkpoint/checkpoint_keep.h"
 
 #include "checkpoint/state/checkpoint_state.h"

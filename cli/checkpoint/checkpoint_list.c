@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `muster checkpoint list`: the checkpoints of directories or of a job's tiers, with their state
+ * and why they stay. */
 #include "cli/checkpoint/checkpoint_list.h"
 
 #include "base/files/local_path_private.h"

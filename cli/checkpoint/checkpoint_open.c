@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What all of `muster checkpoint` share: options, the store, finding and opening a checkpoint
+ * from what a user names, progress. */
 #include "cli/checkpoint/checkpoint_open.h"
 
 #include "checkpoint/state/checkpoint_look_private.h"

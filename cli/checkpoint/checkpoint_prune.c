@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `muster checkpoint prune`: decides by the rules, takes checkpoints from the state file, then
+ * removes their files, all under the directory's lock. */
 #include "cli/checkpoint/checkpoint.h"
 
 #include "checkpoint/state/checkpoint_removal_private.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `muster checkpoint show`: a checkpoint's tensors, with type, shape, size and place. */
 #include "cli/checkpoint/checkpoint.h"
 
 #include "checkpoint/state/checkpoint_check.h"

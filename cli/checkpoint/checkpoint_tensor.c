@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `muster checkpoint show PREFIX TENSOR`: one tensor's statistics and values. */
 #include "cli/checkpoint/checkpoint_tensor.h"
 
 #include "cli/checkpoint/checkpoint_open.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `muster inspect`: describes a graph, and proposes the commands for it. */
 #include "cli/commands/commands.h"
 
 #include "cli/commands/operation.h"

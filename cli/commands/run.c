@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `muster run`: runs steps of a prepared model, and prints what is fetched by the last one. */
 #include "cli/commands/commands.h"
 
 #include "cli/commands/finish.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `muster save`: saves a model that a master holds, with the positions of the job that trains
+ * it. */
 #include "cli/commands/commands.h"
 
 #include "cli/common/cli.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `muster status`: asks a server for its status, once or at each change (--watch), and explains
+ * why none answers. */
 #include "cli/commands/commands.h"
 
 #include "base/unpack_private.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The text of `muster status`: rows of a table, from the message that --json prints as well. */
 #include "cli/commands/status_text.h"
 
 #include "cli/common/cli.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `muster wait`: waits for a model in a session of its own or, by its name alone, by the
+ * server's health service. */
 #include "cli/commands/commands.h"
 
 #include "base/unpack_private.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads --feed: values in JSON, or rows of a NumPy file; and prints tensors as JSON. */
 #include "cli/common/feed.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Prints a tensor's values in rows, like NumPy: aligned, and shortened in the middle. */
 #include "cli/common/values.h"
 
 #include "cli/output/sanitise.h"

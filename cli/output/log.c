@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes the command's log to stderr, in the chosen format. A thread writes, so that a terminal
+ * or pipe that stands still doesn't hold the program up. */
 #include "cli/output/log.h"
 
 #include "base/clock.h"

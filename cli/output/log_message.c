@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* One message of the log, as text, JSON or a journal entry. It is a copy of GLib's fields in one
+ * block. */
 #include "cli/output/log_message.h"
 
 #include "base/clock.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The reasons of a wait as rows for a terminal: component, state, age and text, cut to its
+ * width. */
 #include "cli/output/rows.h"
 
 #include "base/clock.h"

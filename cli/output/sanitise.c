@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What is printed can't control the terminal: texts from the network and from files lose control
+ * characters, and what the locale can't show. */
 #include "cli/output/sanitise.h"
 
 #include "base/safe_text_private.h"

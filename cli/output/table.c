@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Draws a table with aligned columns, and wraps the last one to the terminal's width. */
 #include "cli/output/table.h"
 
 #include "cli/output/sanitise.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The lines that a waiting command redraws on a terminal, and prints elsewhere at each change;
+ * and the signals that end it. */
 #include "cli/terminal/live.h"
 
 #include "cli/output/json.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reports how an operation ended, as text and as JSON, from one MusterSessionReport; its exit
+ * code. */
 #include "cli/terminal/report.h"
 
 #include "checkpoint/state/checkpoint_check.h"
