@@ -5,68 +5,87 @@
 
 G_BEGIN_DECLS
 
-/* What a struct of options owns. The struct that a caller fills on its stack owns nothing. A copy
- * owns everything that the fields in its type's table point to, so that it can be kept, and made in
- * another language; callbacks and their data aren't copied but shared. */
+/* What a struct that a header declares consists of: bazel/fields.py writes a table of each.
+ *
+ * The struct that a caller fills on its stack owns nothing. A copy owns everything that its fields
+ * point to, so that it can be kept, and made in another language; functions and their data aren't
+ * copied but shared, and have no row. */
+
+typedef enum {
+  MUSTER_FIELD_BOOLEAN,
+  MUSTER_FIELD_INT,
+  MUSTER_FIELD_UINT,
+  MUSTER_FIELD_INT64,
+  MUSTER_FIELD_UINT64,
+  MUSTER_FIELD_DOUBLE,
+  MUSTER_FIELD_STRING,
+  MUSTER_FIELD_STRINGS,         /* NULL-terminated */
+  MUSTER_FIELD_COUNTED_STRINGS, /* in a copy NULL-terminated, too */
+  MUSTER_FIELD_POINTER,         /* to a boxed value or an object */
+  MUSTER_FIELD_POINTERS,        /* a counted array of them */
+  MUSTER_FIELD_VALUE,           /* a boxed value in the struct itself */
+  MUSTER_FIELD_VALUES,          /* a counted array of boxed values */
+} MusterFieldKind;
 
 typedef struct {
+  const char *name;
+  MusterFieldKind kind;
   gsize offset;
-  GType (*type) (void); /* of a boxed type, a class or an interface; NULL: a string */
-  gssize n_offset;      /* of an array that isn't NULL-terminated: its gsize of elements; else -1.
-                           g_strv_get_type: of strings; else of pointers to that type */
+  GType (*type) (void); /* of pointers and values */
+  gsize n_offset;       /* of counted ones: of a gsize */
+  gsize size;           /* of one value */
+  gboolean is_private;  /* not to be set by its name */
+  gboolean has_range;
+  double min, max;
 } MusterField;
 
-#define MUSTER_STRING_FIELD(Type, name)                                                            \
-  {                                                                                                \
-    G_STRUCT_OFFSET (Type, name), NULL, -1                                                         \
-  }
-/* Of a type with this get_type function; g_strv_get_type: NULL-terminated strings. */
-#define MUSTER_TYPED_FIELD(Type, name, get_type)                                                   \
-  {                                                                                                \
-    G_STRUCT_OFFSET (Type, name), get_type, -1                                                     \
-  }
-#define MUSTER_STRINGS_FIELD(Type, name, n_name)                                                   \
-  {                                                                                                \
-    G_STRUCT_OFFSET (Type, name), g_strv_get_type, G_STRUCT_OFFSET (Type, n_name)                  \
-  }
+typedef struct {
+  const char *name; /* of the struct */
+  gsize size;
+  const MusterField *fields;
+  gsize n;
+} MusterFields;
 
-/* Of an array of n_name pointers to objects or boxed values. */
-#define MUSTER_OBJECTS_FIELD(Type, name, n_name, get_type)                                         \
-  {                                                                                                \
-    G_STRUCT_OFFSET (Type, name), get_type, G_STRUCT_OFFSET (Type, n_name)                         \
-  }
+/* A copy of a struct, from g_malloc (). */
+gpointer muster_fields_copy (const MusterFields *fields, gconstpointer self);
+void muster_fields_free (const MusterFields *fields, gpointer self); /* accepts NULL */
 
-/* A copy of a struct of that size, from g_malloc (). */
-gpointer muster_fields_copy (gconstpointer self, gsize size, const MusterField *fields, gsize n);
-void muster_fields_free (gpointer self, const MusterField *fields, gsize n); /* accepts NULL */
+/* (nullable) The field of that name. */
+const MusterField *muster_fields_find (const MusterFields *fields, const char *name);
 
-/* Sets a field of a copy to a copy of the value (nullable), and frees the one before. Strings are
- * NULL-terminated; their number is set, too. */
-void muster_fields_set (gpointer self, const MusterField *field, gconstpointer value);
+/* Sets a field of a copy, not a number, to a copy of the value (nullable), and frees the one
+ * before. To an array of pointers or values it adds one; NULL empties it. */
+void muster_field_put (const MusterField *field, gpointer self, gconstpointer value);
 
-/* Adds a copy of the value to an array of objects in a copy. */
-void muster_fields_append (gpointer self, const MusterField *field, gconstpointer value);
+/* Lets the fields of a boxed type be set by muster_options_set (). */
+void muster_fields_register (GType type, const MusterFields *fields);
 
-/* What a callback's data is owned by (transfer full), for a field of that type (g_bytes_get_type):
- * the last reference calls destroy. NULL if destroy is: then nothing is owned. */
+/* What a callback's data is owned by (transfer full), for a GBytes *…_owner of a copy: the last
+ * reference calls destroy. NULL if destroy is: then nothing is owned. */
 GBytes *muster_data_owner (gpointer user_data, GDestroyNotify destroy);
 
 /* Sets such a field of a copy. */
-void muster_fields_own (gpointer self, const MusterField *field, gpointer user_data,
-                        GDestroyNotify destroy);
+void muster_own_data (GBytes **owner, gpointer user_data, GDestroyNotify destroy);
 
-/* Defines prefix_copy (), prefix_free () and prefix_get_type () from a table of the fields. */
-#define MUSTER_DEFINE_OPTIONS(Type, prefix, fields)                                                \
+/* Defines prefix_get_type () of copies made by functions of ours, whose fields can be set by name.
+ */
+#define MUSTER_DEFINE_FIELDS(Type, prefix)                                                         \
+  extern const MusterFields prefix##_fields;                                                       \
+  G_DEFINE_BOXED_TYPE_WITH_CODE (Type, prefix, prefix##_copy, prefix##_free,                       \
+                                 muster_fields_register (g_define_type_id, &prefix##_fields))
+
+/* Defines prefix_copy (), prefix_free () and prefix_get_type () of a struct in a public header. */
+#define MUSTER_DEFINE_OPTIONS(Type, prefix)                                                        \
+  MUSTER_DEFINE_FIELDS (Type, prefix)                                                              \
   Type *prefix##_copy (const Type *self)                                                           \
   {                                                                                                \
     g_return_val_if_fail (self != NULL, NULL);                                                     \
-    return muster_fields_copy (self, sizeof *self, fields, G_N_ELEMENTS (fields));                 \
+    return muster_fields_copy (&prefix##_fields, self);                                            \
   }                                                                                                \
   void prefix##_free (Type *self)                                                                  \
   {                                                                                                \
-    muster_fields_free (self, fields, G_N_ELEMENTS (fields));                                      \
-  }                                                                                                \
-  G_DEFINE_BOXED_TYPE (Type, prefix, prefix##_copy, prefix##_free)
+    muster_fields_free (&prefix##_fields, self);                                                   \
+  }
 
 /* The same for a struct that owns nothing. */
 #define MUSTER_DEFINE_VALUE(Type, prefix)                                                          \

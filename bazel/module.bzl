@@ -79,9 +79,20 @@ def module(deps = [], copts = [], exclude = [], public = []):
         return
     if folder.split("/")[0] in LIBRARY:
         public = native.glob(["*.h"], exclude = ["*_private.h"] + exclude)
+    fields = []
+    if public:
+        # the tables of the structs that the public headers declare
+        fields = [folder.split("/")[-1] + "_fields.c"]
+        native.genrule(
+            name = "fields",
+            srcs = ["//bazel:types"] + public,
+            outs = fields,
+            cmd = "exec /usr/bin/python3 -B $(location //bazel:fields.py) $@ $(SRCS)",
+            tools = ["//bazel:declarations.py", "//bazel:fields.py"],
+        )
     native.cc_library(
         name = label_of(folder).split(":")[-1] if len(inside) > 1 else folder.split("/")[-1],
-        srcs = native.glob(["*.c"], exclude = exclude),
+        srcs = native.glob(["*.c"], exclude = exclude) + fields,
         hdrs = native.glob(["*.h"], exclude = exclude),
         copts = WARNINGS + copts,
         linkstatic = True,

@@ -151,15 +151,6 @@ void muster_backup_options_set_save_freq (MusterBackupOptions *self,
                                           const MusterSaveFreq *save_freq);
 
 /**
- * muster_backup_options_set_storage:
- * @self: options from new or copy
- * @storage: (nullable): NULL: local files
- *
- * Sets where the files are.
- */
-void muster_backup_options_set_storage (MusterBackupOptions *self, MusterStorage *storage);
-
-/**
  * MusterBackup:
  *
  * Backs up a training and restores it: Keras' `BackupAndRestore` as a callback of muster_fit ()

@@ -4,15 +4,7 @@
 
 /* Options on the heap, for other languages. */
 
-enum { DIRECTORY, PROGRAM, STORAGE };
-
-static const MusterField owned[] = {
-    [DIRECTORY] = MUSTER_STRING_FIELD (MusterBackupOptions, backup_dir),
-    [PROGRAM] =
-        MUSTER_TYPED_FIELD (MusterBackupOptions, session_program, muster_session_program_get_type),
-    [STORAGE] = MUSTER_TYPED_FIELD (MusterBackupOptions, storage, muster_storage_get_type),
-};
-MUSTER_DEFINE_OPTIONS (MusterBackupOptions, muster_backup_options, owned)
+MUSTER_DEFINE_OPTIONS (MusterBackupOptions, muster_backup_options)
 
 MusterBackupOptions *
 muster_backup_options_new (const char *backup_dir, MusterSessionProgram *program)
@@ -28,13 +20,6 @@ muster_backup_options_set_save_freq (MusterBackupOptions *self, const MusterSave
 {
   g_return_if_fail (self != NULL && save_freq != NULL);
   self->save_freq = *save_freq;
-}
-
-void
-muster_backup_options_set_storage (MusterBackupOptions *self, MusterStorage *storage)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &owned[STORAGE], storage);
 }
 
 void

@@ -4,19 +4,14 @@
 
 /* Loops on the heap, for other languages. */
 
-enum { TRAIN_OWNER, OWNERS };
-
-static const MusterField owned[] = {
-    [TRAIN_OWNER] = MUSTER_TYPED_FIELD (MusterFit, train_owner, g_bytes_get_type),
-    [OWNERS] = MUSTER_OBJECTS_FIELD (MusterFit, owners, n_owners, g_bytes_get_type),
-};
+MUSTER_DEFINE_FIELDS (MusterFit, muster_fit)
 
 MusterFit *
 muster_fit_copy (const MusterFit *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
 
-  MusterFit *copy = muster_fields_copy (self, sizeof *self, owned, G_N_ELEMENTS (owned));
+  MusterFit *copy = muster_fields_copy (&muster_fit_fields, self);
   copy->callbacks = g_memdup2 (self->callbacks, self->n_callbacks * sizeof *self->callbacks);
   return copy;
 }
@@ -27,10 +22,8 @@ muster_fit_free (MusterFit *self)
   if (self == NULL)
     return;
   g_free ((MusterFitCallback *)self->callbacks);
-  muster_fields_free (self, owned, G_N_ELEMENTS (owned));
+  muster_fields_free (&muster_fit_fields, self);
 }
-
-G_DEFINE_BOXED_TYPE (MusterFit, muster_fit, muster_fit_copy, muster_fit_free)
 
 MusterFit *
 muster_fit_new (gint64 n_epochs, gint64 n_batches)
@@ -45,7 +38,7 @@ muster_fit_set_train (MusterFit *self, MusterFitTrain train, gpointer user_data,
 {
   g_return_if_fail (self != NULL && train != NULL);
 
-  muster_fields_own (self, &owned[TRAIN_OWNER], user_data, destroy);
+  muster_own_data (&self->train_owner, user_data, destroy);
   self->train = train;
   self->user_data = user_data;
 }
@@ -58,7 +51,7 @@ muster_fit_add_callback (MusterFit *self, const MusterFitCallback *callback, GDe
   MusterFitCallback *callbacks = (MusterFitCallback *)self->callbacks;
   g_autoptr (GBytes) owner = muster_data_owner (callback->user_data, destroy);
   if (owner != NULL)
-    muster_fields_append (self, &owned[OWNERS], owner);
+    muster_field_put (muster_fields_find (&muster_fit_fields, "owners"), self, owner);
   callbacks = g_renew (MusterFitCallback, callbacks, self->n_callbacks + 1);
   callbacks[self->n_callbacks++] = *callback;
   self->callbacks = callbacks;

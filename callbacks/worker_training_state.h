@@ -88,26 +88,6 @@ void muster_worker_training_state_options_set_save_freq (MusterWorkerTrainingSta
                                                          const MusterSaveFreq *save_freq);
 
 /**
- * muster_worker_training_state_options_set_lease:
- * @self: options from new or copy
- * @lease: (nullable): the chief's lease
- *
- * Sets the lease that each save checks.
- */
-void muster_worker_training_state_options_set_lease (MusterWorkerTrainingStateOptions *self,
-                                                     MusterLease *lease);
-
-/**
- * muster_worker_training_state_options_set_storage:
- * @self: options from new or copy
- * @storage: (nullable): NULL: local files
- *
- * Sets where the files are.
- */
-void muster_worker_training_state_options_set_storage (MusterWorkerTrainingStateOptions *self,
-                                                       MusterStorage *storage);
-
-/**
  * MusterWorkerTrainingState:
  *
  * Saves the last completed epoch of a job of several tasks together with its variables in one

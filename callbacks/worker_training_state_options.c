@@ -4,17 +4,7 @@
 
 /* Options on the heap, for other languages. */
 
-enum { DIRECTORY, LEASE, STORAGE, CLOCK };
-
-static const MusterField owned[] = {
-    [DIRECTORY] = MUSTER_STRING_FIELD (MusterWorkerTrainingStateOptions, directory),
-    [LEASE] = MUSTER_TYPED_FIELD (MusterWorkerTrainingStateOptions, lease, muster_lease_get_type),
-    [STORAGE] =
-        MUSTER_TYPED_FIELD (MusterWorkerTrainingStateOptions, storage, muster_storage_get_type),
-    [CLOCK] = MUSTER_TYPED_FIELD (MusterWorkerTrainingStateOptions, clock, muster_clock_get_type),
-};
-MUSTER_DEFINE_OPTIONS (MusterWorkerTrainingStateOptions, muster_worker_training_state_options,
-                       owned)
+MUSTER_DEFINE_OPTIONS (MusterWorkerTrainingStateOptions, muster_worker_training_state_options)
 
 MusterWorkerTrainingStateOptions *
 muster_worker_training_state_options_new (const char *directory)
@@ -31,22 +21,6 @@ muster_worker_training_state_options_set_save_freq (MusterWorkerTrainingStateOpt
 {
   g_return_if_fail (self != NULL && save_freq != NULL);
   self->save_freq = *save_freq;
-}
-
-void
-muster_worker_training_state_options_set_lease (MusterWorkerTrainingStateOptions *self,
-                                                MusterLease *lease)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &owned[LEASE], lease);
-}
-
-void
-muster_worker_training_state_options_set_storage (MusterWorkerTrainingStateOptions *self,
-                                                  MusterStorage *storage)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &owned[STORAGE], storage);
 }
 
 void

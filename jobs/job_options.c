@@ -4,15 +4,7 @@
 
 /* Options on the heap, for other languages. */
 
-static const MusterField job_owned[] = {
-    MUSTER_TYPED_FIELD (MusterJobOptions, init, muster_job_group_get_type),
-    MUSTER_TYPED_FIELD (MusterJobOptions, epoch, muster_job_group_get_type),
-    MUSTER_TYPED_FIELD (MusterJobOptions, download, muster_job_group_get_type),
-    MUSTER_TYPED_FIELD (MusterJobOptions, exit, muster_job_group_get_type),
-    MUSTER_TYPED_FIELD (MusterJobOptions, stop_conditions, g_ptr_array_get_type),
-    MUSTER_TYPED_FIELD (MusterJobOptions, nodes_to_checkpoint, g_strv_get_type),
-};
-MUSTER_DEFINE_OPTIONS (MusterJobOptions, muster_job_options, job_owned)
+MUSTER_DEFINE_OPTIONS (MusterJobOptions, muster_job_options)
 
 MusterJobOptions *
 muster_job_options_new (MusterJobGroup *init, MusterJobGroup *epoch, MusterJobGroup *download,
@@ -26,12 +18,7 @@ muster_job_options_new (MusterJobGroup *init, MusterJobGroup *epoch, MusterJobGr
   return muster_job_options_copy (&options);
 }
 
-static const MusterField checkpoint_owned[] = {
-    MUSTER_TYPED_FIELD (MusterJobCheckpointOptions, storage, muster_storage_get_type),
-    MUSTER_TYPED_FIELD (MusterJobCheckpointOptions, metadata, muster_job_metadata_get_type),
-    MUSTER_TYPED_FIELD (MusterJobCheckpointOptions, clock, muster_clock_get_type),
-};
-MUSTER_DEFINE_OPTIONS (MusterJobCheckpointOptions, muster_job_checkpoint_options, checkpoint_owned)
+MUSTER_DEFINE_OPTIONS (MusterJobCheckpointOptions, muster_job_checkpoint_options)
 
 MusterJobCheckpointOptions *
 muster_job_checkpoint_options_new (MusterStorage *storage, MusterJobMetadata *metadata)
@@ -40,17 +27,9 @@ muster_job_checkpoint_options_new (MusterStorage *storage, MusterJobMetadata *me
   return muster_job_checkpoint_options_copy (&options);
 }
 
-static const MusterField stat_owned[] = {
-    MUSTER_STRING_FIELD (MusterJobStat, path),
-    MUSTER_STRING_FIELD (MusterJobStat, node),
-};
-MUSTER_DEFINE_OPTIONS (MusterJobStat, muster_job_stat, stat_owned)
+MUSTER_DEFINE_OPTIONS (MusterJobStat, muster_job_stat)
 
-static const MusterField path_owned[] = {
-    MUSTER_STRING_FIELD (MusterJobPath, prefix),
-    MUSTER_TYPED_FIELD (MusterJobPath, storage, muster_storage_get_type),
-};
-MUSTER_DEFINE_OPTIONS (MusterJobPath, muster_job_path, path_owned)
+MUSTER_DEFINE_OPTIONS (MusterJobPath, muster_job_path)
 
 MusterJobPath *
 muster_job_path_new (const char *prefix, MusterStorage *storage)
@@ -59,26 +38,12 @@ muster_job_path_new (const char *prefix, MusterStorage *storage)
   return muster_job_path_copy (&path);
 }
 
-enum { UPLOAD, OWNER };
-
-static const MusterField runner_owned[] = {
-    [UPLOAD] =
-        MUSTER_TYPED_FIELD (MusterJobRunnerOptions, upload, muster_job_upload_builder_get_type),
-    [OWNER] = MUSTER_TYPED_FIELD (MusterJobRunnerOptions, epoch_done_owner, g_bytes_get_type),
-};
-MUSTER_DEFINE_OPTIONS (MusterJobRunnerOptions, muster_job_runner_options, runner_owned)
+MUSTER_DEFINE_OPTIONS (MusterJobRunnerOptions, muster_job_runner_options)
 
 MusterJobRunnerOptions *
 muster_job_runner_options_new (void)
 {
   return g_new0 (MusterJobRunnerOptions, 1);
-}
-
-void
-muster_job_runner_options_set_upload (MusterJobRunnerOptions *self, MusterJobUploadBuilder *upload)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &runner_owned[UPLOAD], upload);
 }
 
 void
@@ -88,7 +53,7 @@ muster_job_runner_options_set_epoch_done (MusterJobRunnerOptions *self,
 {
   g_return_if_fail (self != NULL);
 
-  muster_fields_own (self, &runner_owned[OWNER], user_data, destroy);
+  muster_own_data (&self->epoch_done_owner, user_data, destroy);
   self->epoch_done = epoch_done;
   self->user_data = user_data;
 }

@@ -130,16 +130,6 @@ void muster_job_runner_options_free (MusterJobRunnerOptions *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJobRunnerOptions, muster_job_runner_options_free)
 
 /**
- * muster_job_runner_options_set_upload:
- * @self: options from new or copy
- * @upload: (nullable): creates the upload group
- *
- * Sets what is uploaded.
- */
-void muster_job_runner_options_set_upload (MusterJobRunnerOptions *self,
-                                           MusterJobUploadBuilder *upload);
-
-/**
  * muster_job_runner_options_set_epoch_done:
  * @self: options from new or copy
  * @epoch_done: (nullable) (scope notified) (closure user_data) (destroy destroy): called after

@@ -6,20 +6,14 @@
 
 /* Steps on the heap, and copies of nodes, for other languages. */
 
-enum { NAME, TARGETS, OWNER };
-
-static const MusterField owned[] = {
-    [NAME] = MUSTER_STRING_FIELD (MusterJobStep, name),
-    [TARGETS] = MUSTER_TYPED_FIELD (MusterJobStep, targets, g_strv_get_type),
-    [OWNER] = MUSTER_TYPED_FIELD (MusterJobStep, func_owner, g_bytes_get_type),
-};
+MUSTER_DEFINE_FIELDS (MusterJobStep, muster_job_step)
 
 MusterJobStep *
 muster_job_step_copy (const MusterJobStep *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
 
-  MusterJobStep *copy = muster_fields_copy (self, sizeof *self, owned, G_N_ELEMENTS (owned));
+  MusterJobStep *copy = muster_fields_copy (&muster_job_step_fields, self);
   copy->feeds = muster_feeds_copy (self->feeds, self->n_feeds);
   copy->destroy = NULL;
   return copy;
@@ -31,10 +25,8 @@ muster_job_step_free (MusterJobStep *self)
   if (self == NULL)
     return;
   muster_feeds_free (self->feeds, self->n_feeds);
-  muster_fields_free (self, owned, G_N_ELEMENTS (owned));
+  muster_fields_free (&muster_job_step_fields, self);
 }
-
-G_DEFINE_BOXED_TYPE (MusterJobStep, muster_job_step, muster_job_step_copy, muster_job_step_free)
 
 MusterJobStep *
 muster_job_step_new (const char *name, const char *const *targets)
@@ -57,17 +49,9 @@ muster_job_step_set_func (MusterJobStep *self, MusterJobFunc func, gpointer user
 {
   g_return_if_fail (self != NULL && func != NULL);
 
-  muster_fields_own (self, &owned[OWNER], user_data, destroy);
+  muster_own_data (&self->func_owner, user_data, destroy);
   self->func = func;
   self->user_data = user_data;
 }
 
-static const MusterField node_owned[] = {
-    MUSTER_STRING_FIELD (MusterClusterNode, name),
-    MUSTER_TYPED_FIELD (MusterClusterNode, master, muster_master_get_type),
-    MUSTER_TYPED_FIELD (MusterClusterNode, scaffold, muster_scaffold_get_type),
-    MUSTER_TYPED_FIELD (MusterClusterNode, graph, muster_graph_get_type),
-    MUSTER_STRING_FIELD (MusterClusterNode, missing_op),
-    MUSTER_TYPED_FIELD (MusterClusterNode, session, muster_session_get_type),
-};
-MUSTER_DEFINE_OPTIONS (MusterClusterNode, muster_cluster_node, node_owned)
+MUSTER_DEFINE_OPTIONS (MusterClusterNode, muster_cluster_node)

@@ -9,11 +9,7 @@
 
 /* --- values --- */
 
-static const MusterField join_fields[] = {
-    MUSTER_STRING_FIELD (MusterJoin, model),
-    MUSTER_STRING_FIELD (MusterJoin, task),
-};
-MUSTER_DEFINE_OPTIONS (MusterJoin, muster_join, join_fields)
+MUSTER_DEFINE_OPTIONS (MusterJoin, muster_join)
 
 MusterJoin *
 muster_join_new (const char *model, const char *task, guint n_slots)

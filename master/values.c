@@ -6,12 +6,7 @@
 
 /* Copies of values that masters and sessions are given or return. */
 
-static const MusterField claim_fields[] = {
-    MUSTER_STRING_FIELD (MusterClaim, model),
-    MUSTER_STRING_FIELD (MusterClaim, task),
-    MUSTER_STRING_FIELD (MusterClaim, ready_op),
-};
-MUSTER_DEFINE_OPTIONS (MusterClaim, muster_claim, claim_fields)
+MUSTER_DEFINE_OPTIONS (MusterClaim, muster_claim)
 
 MusterClaim *
 muster_claim_new (const char *model, const char *task)
@@ -20,13 +15,7 @@ muster_claim_new (const char *model, const char *task)
   return muster_claim_copy (&(MusterClaim){.model = model, .task = task});
 }
 
-static const MusterField watch_fields[] = {
-    MUSTER_STRING_FIELD (MusterWatchFor, ready_for_local_init_op),
-    MUSTER_STRING_FIELD (MusterWatchFor, ready_op),
-    MUSTER_STRING_FIELD (MusterWatchFor, model),
-    MUSTER_STRING_FIELD (MusterWatchFor, task),
-};
-MUSTER_DEFINE_OPTIONS (MusterWatchFor, muster_watch_for, watch_fields)
+MUSTER_DEFINE_OPTIONS (MusterWatchFor, muster_watch_for)
 
 MusterWatchFor *
 muster_watch_for_new (void)

@@ -191,7 +191,7 @@ def stubs(gir, additions=None):
                 continue
             names, lines = classes.get(element.get("name"), (set(), ""))
             bases = bases_of(element)
-            if element.tag == CORE + "record" and element.get("name").endswith("Options") and "__init__" not in names:
+            if element.tag == CORE + "record" and element.get("name").endswith(("Options", "Training", "RpcSecurity", "SaverBuild")) and "__init__" not in names:
                 lines += "    def __init__(self, **options: Any) -> None: ...\n"
             out.append("\nclass %s%s:\n%s" % (element.get("name"), "(%s)" % ", ".join(bases) if bases else "",
                                             members(element, types, names) + lines or "    ...\n"))

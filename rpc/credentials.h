@@ -97,15 +97,6 @@ void muster_rpc_security_free (MusterRpcSecurity *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcSecurity, muster_rpc_security_free)
 
 /**
- * muster_rpc_security_set_roles:
- * @self: a copy
- * @roles: (array zero-terminated=1) (nullable): "NAME=ROLE" for each certificate's name
- *
- * Sets the field of that name in a copy.
- */
-void muster_rpc_security_set_roles (MusterRpcSecurity *self, const char *const *roles);
-
-/**
  * muster_rpc_credentials_new:
  * @security: settings, which are copied
  *

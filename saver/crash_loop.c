@@ -157,11 +157,7 @@ has_died_in_fast_tier (const Change *change)
   return FALSE;
 }
 
-static const MusterField living_owned[] = {
-    MUSTER_STRING_FIELD (MusterLivingModel, holder),
-    MUSTER_STRING_FIELD (MusterLivingModel, durable),
-};
-MUSTER_DEFINE_OPTIONS (MusterLivingModel, muster_living_model, living_owned)
+MUSTER_DEFINE_OPTIONS (MusterLivingModel, muster_living_model)
 
 MusterLivingModel *
 muster_living_model_new (const char *holder, const char *durable, gint64 durable_step, gint64 step)

@@ -3,15 +3,7 @@
 
 #include "base/fields_private.h"
 
-static const MusterField owned[] = {
-    MUSTER_TYPED_FIELD (MusterRestoreOptions, names, g_hash_table_get_type),
-    MUSTER_TYPED_FIELD (MusterRestoreOptions, needs, g_strv_get_type),
-    MUSTER_TYPED_FIELD (MusterRestoreOptions, progress_owner, g_bytes_get_type),
-    MUSTER_TYPED_FIELD (MusterRestoreOptions, may_lack, g_strv_get_type),
-    MUSTER_STRING_FIELD (MusterRestoreOptions, prefix),
-    MUSTER_STRING_FIELD (MusterRestoreOptions, directory),
-};
-MUSTER_DEFINE_OPTIONS (MusterRestoreOptions, muster_restore_options, owned)
+MUSTER_DEFINE_OPTIONS (MusterRestoreOptions, muster_restore_options)
 
 MusterRestoreOptions *
 muster_restore_options_new (const char *prefix, const char *directory)
@@ -34,21 +26,8 @@ muster_restore_options_set_names (MusterRestoreOptions *self, GHashTable *names)
     while (g_hash_table_iter_next (&iter, &key, &value))
       g_hash_table_insert (copy, g_strdup (key), g_strdup (value));
   }
-  muster_fields_set (self, &owned[0], copy);
-}
-
-void
-muster_restore_options_set_needs (MusterRestoreOptions *self, const char *const *needs)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &owned[1], needs);
-}
-
-void
-muster_restore_options_set_may_lack (MusterRestoreOptions *self, const char *const *may_lack)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &owned[3], may_lack);
+  g_clear_pointer (&self->names, g_hash_table_unref);
+  self->names = g_steal_pointer (&copy);
 }
 
 void
@@ -58,16 +37,10 @@ muster_restore_options_set_progress (MusterRestoreOptions *self, MusterRestorePr
   g_return_if_fail (self != NULL);
   self->progress = progress;
   self->user_data = user_data;
-  muster_fields_own (self, &owned[2], user_data, destroy);
+  muster_own_data (&self->progress_owner, user_data, destroy);
 }
 
-static const MusterField restored_owned[] = {
-    MUSTER_STRING_FIELD (MusterRestored, prefix),
-    MUSTER_TYPED_FIELD (MusterRestored, initialised, g_strv_get_type),
-    MUSTER_STRING_FIELD (MusterRestored, warning),
-    MUSTER_STRING_FIELD (MusterRestored, passed_over),
-};
-MUSTER_DEFINE_OPTIONS (MusterRestored, muster_restored, restored_owned)
+MUSTER_DEFINE_OPTIONS (MusterRestored, muster_restored)
 
 MusterRestored *
 muster_restored_new (void)

@@ -111,24 +111,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRestoreOptions, muster_restore_options_free
 void muster_restore_options_set_names (MusterRestoreOptions *self, GHashTable *names);
 
 /**
- * muster_restore_options_set_needs:
- * @self: options of [ctor@RestoreOptions.new] or a copy
- * @needs: (nullable) (array zero-terminated=1): names in the checkpoint
- *
- * Sets the tensors without which an incompatible checkpoint is skipped, not quarantined.
- */
-void muster_restore_options_set_needs (MusterRestoreOptions *self, const char *const *needs);
-
-/**
- * muster_restore_options_set_may_lack:
- * @self: options of [ctor@RestoreOptions.new] or a copy
- * @may_lack: (nullable) (array zero-terminated=1): names of global variables
- *
- * Sets the variables that run their initializers if the checkpoint has none of them.
- */
-void muster_restore_options_set_may_lack (MusterRestoreOptions *self, const char *const *may_lack);
-
-/**
  * muster_restore_options_set_progress:
  * @self: options of [ctor@RestoreOptions.new] or a copy
  * @progress: (nullable) (scope notified) (closure user_data) (destroy destroy): called during the

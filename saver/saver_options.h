@@ -43,8 +43,9 @@ G_BEGIN_DECLS
  *   0: no limit
  * @paused: (nullable) (skip): called on the saving thread at each check that finds no space
  * @paused_data: (skip): for @paused
- * @fast: (nullable) (skip): fast tiers in front of the directory of a save, fastest first. A
- * restore of the directory also looks there; saves go there by the due tiers of [struct@SaveHow]
+ * @fast: (nullable) (array length=n_fast): fast tiers in front of the directory of a save, fastest
+ * first. A restore of the directory also looks there; saves go there by the due tiers of
+ * [struct@SaveHow]
  * @n_fast: their number, %MUSTER_MAX_FAST_TIERS at most
  *
  * Options of a saver. A zeroed struct is the default, a plain `tf.train.Saver`.
@@ -109,24 +110,6 @@ void muster_saver_options_free (MusterSaverOptions *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSaverOptions, muster_saver_options_free)
 
 /**
- * muster_saver_options_set_storage:
- * @self: options of [ctor@SaverOptions.new] or a copy
- * @storage: (nullable): where checkpoints are; `NULL`: local files
- *
- * Sets the store.
- */
-void muster_saver_options_set_storage (MusterSaverOptions *self, MusterStorage *storage);
-
-/**
- * muster_saver_options_set_clock:
- * @self: options of [ctor@SaverOptions.new] or a copy
- * @clock: (nullable): `NULL`: the machine's
- *
- * Sets the clock.
- */
-void muster_saver_options_set_clock (MusterSaverOptions *self, MusterClock *clock);
-
-/**
  * muster_saver_options_set_paused:
  * @self: options of [ctor@SaverOptions.new] or a copy
  * @paused: (nullable) (scope notified) (closure user_data) (destroy destroy): called on the saving
@@ -138,15 +121,6 @@ void muster_saver_options_set_clock (MusterSaverOptions *self, MusterClock *cloc
  */
 void muster_saver_options_set_paused (MusterSaverOptions *self, MusterSaverPaused paused,
                                       gpointer user_data, GDestroyNotify destroy);
-
-/**
- * muster_saver_options_add_fast_tier:
- * @self: options of [ctor@SaverOptions.new] or a copy
- * @tier: a tier, slower than the ones before
- *
- * Adds a fast tier.
- */
-void muster_saver_options_add_fast_tier (MusterSaverOptions *self, const MusterTier *tier);
 
 /**
  * MusterSaved:

@@ -105,7 +105,6 @@ typedef gboolean (*MusterContinueFunc) (MusterSession *session, gint64 *step, gi
  * @device_func_data: its data
  * @taken_by: (nullable): the saver with which the chief will save in @checkpoint_dir: it takes the
  *   directory ([method@Saver.take_directory]) before anything on the master is changed
- * @owners: (array fixed-size=4): what frees the functions' data in a copy (private)
  *
  * How a chief makes a model ready. Copies of the boxed type own everything but functions' data that
  * weren't set by a function of this type.
@@ -136,7 +135,10 @@ typedef struct {
   gpointer device_func_data;
   MusterSaver *taken_by;
   /*< private >*/
-  GBytes *owners[4];
+  GBytes *init_func_owner;
+  GBytes *quiesce_func_owner;
+  GBytes *continue_func_owner;
+  GBytes *device_func_owner;
 } MusterPrepareOptions;
 
 #define MUSTER_TYPE_PREPARE_OPTIONS (muster_prepare_options_get_type ())
@@ -184,43 +186,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterPrepareOptions, muster_prepare_options_free
  */
 void muster_prepare_options_feed (MusterPrepareOptions *self, const char *name,
                                   MusterTensor *value);
-
-/**
- * muster_prepare_options_set_init_ops:
- * @self: a copy
- * @ops: (array zero-terminated=1) (nullable): ops, run in one step
- *
- * Sets the field init_ops of a copy.
- */
-void muster_prepare_options_set_init_ops (MusterPrepareOptions *self, const char *const *ops);
-
-/**
- * muster_prepare_options_set_saver:
- * @self: a copy
- * @saver: (nullable): the saver that restores the model
- *
- * Sets the field of that name in a copy.
- */
-void muster_prepare_options_set_saver (MusterPrepareOptions *self, MusterSaver *saver);
-
-/**
- * muster_prepare_options_set_taken_by:
- * @self: options of [ctor@PrepareOptions.new] or a copy
- * @saver: (nullable): the saver with which the chief will save
- *
- * Sets the saver that takes the checkpoint directory first.
- */
-void muster_prepare_options_set_taken_by (MusterPrepareOptions *self, MusterSaver *saver);
-
-/**
- * muster_prepare_options_set_restore:
- * @self: a copy
- * @restore: (nullable): how it is restored
- *
- * Sets the field of that name in a copy.
- */
-void muster_prepare_options_set_restore (MusterPrepareOptions *self,
-                                         const MusterRestoreOptions *restore);
 
 /**
  * muster_prepare_options_set_init_func:

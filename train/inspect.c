@@ -20,10 +20,7 @@
 
 #include <string.h>
 
-static const MusterField fact_fields[] = {MUSTER_STRING_FIELD (MusterGraphFact, topic),
-                                          MUSTER_STRING_FIELD (MusterGraphFact, name),
-                                          MUSTER_STRING_FIELD (MusterGraphFact, text)};
-MUSTER_DEFINE_OPTIONS (MusterGraphFact, muster_graph_fact, fact_fields)
+MUSTER_DEFINE_OPTIONS (MusterGraphFact, muster_graph_fact)
 
 MusterGraphFact *
 muster_graph_fact_new (const char *topic, const char *name, const char *text)

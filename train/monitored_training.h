@@ -32,7 +32,7 @@ G_BEGIN_DECLS
  *   setting both is INVALID_ARGUMENT (DMON.3), here and below
  * @save_checkpoint_steps: the interval of checkpoints in steps; 0: none
  * @save_auto: instead of an interval: the hook chooses it, as [struct@CheckpointSaverOptions] says
- * @save_share: of @save_auto; 0: 0.01
+ * @save_share: (attributes min=0 max=1): of @save_auto; 0: 0.01
  * @save_blocking: TRUE: training waits for each checkpoint
  * @save_summaries_us: the interval of summaries in microseconds; 0: by steps
  * @save_summaries_steps: the interval of summaries in steps; 0: 100; %MUSTER_NEVER: none
@@ -163,118 +163,6 @@ muster_monitored_training_options_copy (const MusterMonitoredTrainingOptions *se
 void muster_monitored_training_options_free (MusterMonitoredTrainingOptions *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterMonitoredTrainingOptions,
                                muster_monitored_training_options_free)
-
-/**
- * muster_monitored_training_options_set_will_run:
- * @self: options from new or copy
- * @names: (array zero-terminated=1) (nullable): ops and tensors
- * @feeds: (array zero-terminated=1) (nullable): tensors that they are fed with
- *
- * Sets the fields will_run and will_feed.
- */
-void muster_monitored_training_options_set_will_run (MusterMonitoredTrainingOptions *self,
-                                                     const char *const *names,
-                                                     const char *const *feeds);
-
-/**
- * muster_monitored_training_options_set_saver:
- * @self: options from new or copy
- * @saver: (nullable): NULL: one for the scaffold's SaverDef
- *
- * Sets the saver.
- */
-void muster_monitored_training_options_set_saver (MusterMonitoredTrainingOptions *self,
-                                                  MusterSaver *saver);
-
-/**
- * muster_monitored_training_options_set_restore:
- * @self: options from new or copy
- * @restore: (nullable): what is restored, copied
- *
- * Sets what a chief restores.
- */
-void muster_monitored_training_options_set_restore (MusterMonitoredTrainingOptions *self,
-                                                    const MusterRestoreOptions *restore);
-
-/**
- * muster_monitored_training_options_add_hook:
- * @self: options from new or copy
- * @hook: a hook, which is called after those that were added before
- *
- * Adds a hook that is called last, on every task.
- */
-void muster_monitored_training_options_add_hook (MusterMonitoredTrainingOptions *self,
-                                                 MusterHook *hook);
-
-/**
- * muster_monitored_training_options_add_chief_only_hook:
- * @self: options from new or copy
- * @hook: a hook, which is called after those that were added before
- *
- * Adds a hook that is called first, on the chief only.
- */
-void muster_monitored_training_options_add_chief_only_hook (MusterMonitoredTrainingOptions *self,
-                                                            MusterHook *hook);
-
-/**
- * muster_monitored_training_options_set_saver_observer:
- * @self: options from new or copy
- * @observer: (nullable): emits signals around each save
- *
- * Sets who observes the saves.
- */
-void muster_monitored_training_options_set_saver_observer (MusterMonitoredTrainingOptions *self,
-                                                           MusterSaverObserver *observer);
-
-/**
- * muster_monitored_training_options_set_observer:
- * @self: options from new or copy
- * @observer: (nullable): emits signals for each session
- *
- * Sets who observes the sessions.
- */
-void muster_monitored_training_options_set_observer (MusterMonitoredTrainingOptions *self,
-                                                     MusterSessionObserver *observer);
-
-/**
- * muster_monitored_training_options_set_config:
- * @self: options from new or copy
- * @config: (nullable): a serialised `ConfigProto`
- *
- * Sets the sessions' configuration.
- */
-void muster_monitored_training_options_set_config (MusterMonitoredTrainingOptions *self,
-                                                   GBytes *config);
-
-/**
- * muster_monitored_training_options_set_cluster:
- * @self: options from new or copy
- * @cluster: (nullable) (array zero-terminated=1): "ps:0=HOST:PORT"
- *
- * Sets the tasks that are probed when the master doesn't answer.
- */
-void muster_monitored_training_options_set_cluster (MusterMonitoredTrainingOptions *self,
-                                                    const char *const *cluster);
-
-/**
- * muster_monitored_training_options_set_preemption:
- * @self: options from new or copy
- * @preemption: (nullable): stops the session, and limits its saves
- *
- * Sets the preemption.
- */
-void muster_monitored_training_options_set_preemption (MusterMonitoredTrainingOptions *self,
-                                                       MusterPreemption *preemption);
-
-/**
- * muster_monitored_training_options_set_clock:
- * @self: options from new or copy
- * @clock: (nullable): NULL: the machine's
- *
- * Sets the clock.
- */
-void muster_monitored_training_options_set_clock (MusterMonitoredTrainingOptions *self,
-                                                  MusterClock *clock);
 
 /**
  * muster_monitored_training_session_new:

@@ -37,7 +37,7 @@ G_BEGIN_DECLS
  * @save_us: like save_checkpoint_us of [struct@MonitoredTrainingOptions]
  * @save_steps: like save_checkpoint_steps there
  * @save_auto: the same as there
- * @save_share: the same as there
+ * @save_share: (attributes min=0 max=1): the same as there
  * @save_blocking: the same as there
  * @restore: (nullable): what is restored
  * @overwrite: of a chief: start a job that is over or was prepared by another chief
@@ -139,80 +139,6 @@ void muster_training_free (MusterTraining *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterTraining, muster_training_free)
 
 /**
- * muster_training_set_batches:
- * @self: a training from new or copy
- * @batches: (nullable): the data, shared with the training
- * @feeds: (nullable) (array zero-terminated=1): the tensor to feed with each array
- *
- * Sets the data.
- */
-void muster_training_set_batches (MusterTraining *self, MusterBatches *batches,
-                                  const char *const *feeds);
-
-/**
- * muster_training_set_saver:
- * @self: a training from new or copy
- * @saver: (nullable): options of its saver, copied
- *
- * Sets how a chief saves.
- */
-void muster_training_set_saver (MusterTraining *self, const MusterSaverOptions *saver);
-
-/**
- * muster_training_set_restore:
- * @self: a training from new or copy
- * @restore: (nullable): what is restored, copied
- *
- * Sets what is restored.
- */
-void muster_training_set_restore (MusterTraining *self, const MusterRestoreOptions *restore);
-
-/**
- * muster_training_set_preemption:
- * @self: a training from new or copy
- * @preemption: (nullable): stops the training, and limits its saves
- *
- * Sets the preemption.
- */
-void muster_training_set_preemption (MusterTraining *self, MusterPreemption *preemption);
-
-/**
- * muster_training_set_cluster:
- * @self: a training from new or copy
- * @cluster: (nullable) (array zero-terminated=1): "ps:0=HOST:PORT"
- *
- * Sets the tasks that are probed when the master doesn't answer.
- */
-void muster_training_set_cluster (MusterTraining *self, const char *const *cluster);
-
-/**
- * muster_training_set_config:
- * @self: a training from new or copy
- * @config: (nullable): a serialised `ConfigProto`
- *
- * Sets the sessions' configuration.
- */
-void muster_training_set_config (MusterTraining *self, GBytes *config);
-
-/**
- * muster_training_set_observer:
- * @self: a training from new or copy
- * @observer: (nullable): emits signals
- *
- * Sets who observes the training.
- */
-void muster_training_set_observer (MusterTraining *self, MusterTrainingObserver *observer);
-
-/**
- * muster_training_set_clock:
- * @self: a training from new or copy
- * @clock: (nullable): NULL: the machine's
- *
- * Sets the clock.
- */
-void muster_training_set_clock (MusterTraining *self, MusterClock *clock);
-
-/**
  * MusterTrained:
  * @step: the last global step seen; -1: none
  * @is_reached: the target was reached, with epochs by all tasks, and its last save has succeeded:
@@ -248,7 +174,7 @@ MusterTrained *muster_trained_new (void);
  * muster_trained_copy:
  * @self: a result
  *
- * Copies a result. The lists of its report are shared.
+ * Copies a result.
  *
  * Returns: (transfer full): the copy
  */

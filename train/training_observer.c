@@ -6,29 +6,7 @@
 
 /* --- the state --- */
 
-static const MusterField owned[] = {
-    MUSTER_STRING_FIELD (MusterTrainingState, awaits),
-    MUSTER_STRING_FIELD (MusterTrainingState, paused),
-};
-
-MusterTrainingState *
-muster_training_state_copy (const MusterTrainingState *self)
-{
-  g_return_val_if_fail (self != NULL, NULL);
-
-  MusterTrainingState *copy = muster_fields_copy (self, sizeof *self, owned, G_N_ELEMENTS (owned));
-  copy->saves = NULL;
-  return copy;
-}
-
-void
-muster_training_state_free (MusterTrainingState *self)
-{
-  muster_fields_free (self, owned, G_N_ELEMENTS (owned));
-}
-
-G_DEFINE_BOXED_TYPE (MusterTrainingState, muster_training_state, muster_training_state_copy,
-                     muster_training_state_free)
+MUSTER_DEFINE_OPTIONS (MusterTrainingState, muster_training_state)
 
 /* --- the observer --- */
 

@@ -14,8 +14,8 @@ G_BEGIN_DECLS
  * @loss: NaN: none configured
  * @left_us: remaining time in microseconds; -1: unknown
  * @durable_step: the last saved or restored, not in a fast tier; -1: none or unknown
- * @saves: (nullable): how far the saves have come, not owned, valid during the call; NULL on a
- *   worker, without a checkpoint_dir, and in a copy
+ * @saves: (nullable): how far the saves have come, NULL on a worker and without a
+ *   checkpoint_dir
  * @goodput: until now
  * @awaits: (nullable): with epochs: this task's share is done, and it waits for this task,
  *   "worker:1"; valid during the call
@@ -46,7 +46,7 @@ GType muster_training_state_get_type (void);
  * muster_training_state_copy:
  * @self: a state
  *
- * Copies a state, without @saves.
+ * Copies a state.
  *
  * Returns: (transfer full): the copy
  */

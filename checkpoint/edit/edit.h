@@ -83,24 +83,6 @@ void muster_edit_options_free (MusterEditOptions *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterEditOptions, muster_edit_options_free)
 
 /**
- * muster_edit_options_set_storage:
- * @self: options of [ctor@EditOptions.new] or a copy
- * @storage: (nullable): a store
- *
- * Sets the store.
- */
-void muster_edit_options_set_storage (MusterEditOptions *self, MusterStorage *storage);
-
-/**
- * muster_edit_options_set_clock:
- * @self: options of [ctor@EditOptions.new] or a copy
- * @clock: (nullable): a clock
- *
- * Sets the clock of the deadlines.
- */
-void muster_edit_options_set_clock (MusterEditOptions *self, MusterClock *clock);
-
-/**
  * MusterEditReport:
  * @n_tensors: the number of tensors in the result
  * @n_skipped: of an extraction to NumPy files: the tensors that a `*` or `?` matches and that

@@ -19,12 +19,7 @@ G_DEFINE_BOXED_TYPE (MusterBundleWriter, muster_bundle_writer, muster_bundle_wri
 G_DEFINE_BOXED_TYPE (MusterObjectNames, muster_object_names, muster_object_names_ref,
                      muster_object_names_free)
 
-static const MusterField object_name_owned[] = {
-    MUSTER_STRING_FIELD (MusterObjectName, key),
-    MUSTER_STRING_FIELD (MusterObjectName, path),
-    MUSTER_STRING_FIELD (MusterObjectName, full_name),
-};
-MUSTER_DEFINE_OPTIONS (MusterObjectName, muster_object_name, object_name_owned)
+MUSTER_DEFINE_OPTIONS (MusterObjectName, muster_object_name)
 
 MusterBundleEntry *
 muster_bundle_entry_copy (const MusterBundleEntry *self)

@@ -42,15 +42,6 @@ GType muster_s3_options_get_type (void);
 MusterS3Options *muster_s3_options_new (void);
 
 /**
- * muster_s3_options_set_clock:
- * @self: options from [func@S3Options.new]
- * @clock: (nullable): the clock
- *
- * Sets the clock.
- */
-void muster_s3_options_set_clock (MusterS3Options *self, MusterClock *clock);
-
-/**
  * muster_s3_options_copy:
  * @self: options
  *

@@ -43,22 +43,12 @@ muster_local_master_new_with_options (const MusterLocalMasterOptions *options)
   return MUSTER_MASTER (self);
 }
 
-static const MusterField fields[] = {
-    MUSTER_TYPED_FIELD (MusterLocalMasterOptions, storage, muster_storage_get_type),
-};
-MUSTER_DEFINE_OPTIONS (MusterLocalMasterOptions, muster_local_master_options, fields)
+MUSTER_DEFINE_OPTIONS (MusterLocalMasterOptions, muster_local_master_options)
 
 MusterLocalMasterOptions *
 muster_local_master_options_new (void)
 {
   return g_new0 (MusterLocalMasterOptions, 1);
-}
-
-void
-muster_local_master_options_set_storage (MusterLocalMasterOptions *self, MusterStorage *storage)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &fields[0], storage);
 }
 
 static MusterMaster *

@@ -72,16 +72,6 @@ void muster_local_master_options_free (MusterLocalMasterOptions *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterLocalMasterOptions, muster_local_master_options_free)
 
 /**
- * muster_local_master_options_set_storage:
- * @self: a copy
- * @storage: (nullable): for save, restore and merge ops; %NULL: local files
- *
- * Sets the field of that name in a copy.
- */
-void muster_local_master_options_set_storage (MusterLocalMasterOptions *self,
-                                              MusterStorage *storage);
-
-/**
  * muster_local_master_new_with_options:
  * @options: (nullable): %NULL: all defaults
  *

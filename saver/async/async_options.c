@@ -8,10 +8,7 @@
 G_DEFINE_BOXED_TYPE (MusterSaveTicket, muster_save_ticket, muster_save_ticket_ref,
                      muster_save_ticket_unref)
 
-static const MusterField async_owned[] = {
-    MUSTER_TYPED_FIELD (MusterAsyncOptions, finished_owner, g_bytes_get_type),
-};
-MUSTER_DEFINE_OPTIONS (MusterAsyncOptions, muster_async_options, async_owned)
+MUSTER_DEFINE_OPTIONS (MusterAsyncOptions, muster_async_options)
 
 MusterAsyncOptions *
 muster_async_options_new (void)
@@ -26,21 +23,10 @@ muster_async_options_set_finished (MusterAsyncOptions *self, MusterSaveFinished 
   g_return_if_fail (self != NULL);
   self->finished = finished;
   self->finished_data = user_data;
-  muster_fields_own (self, &async_owned[0], user_data, destroy);
+  muster_own_data (&self->finished_owner, user_data, destroy);
 }
 
-static const MusterField manager_owned[] = {
-    MUSTER_TYPED_FIELD (MusterCheckpointManagerOptions, storage, muster_storage_get_type),
-    MUSTER_TYPED_FIELD (MusterCheckpointManagerOptions, clock, muster_clock_get_type),
-    MUSTER_TYPED_FIELD (MusterCheckpointManagerOptions, step_owner, g_bytes_get_type),
-    MUSTER_TYPED_FIELD (MusterCheckpointManagerOptions, initialize_owner, g_bytes_get_type),
-    MUSTER_TYPED_FIELD (MusterCheckpointManagerOptions, wait_owner, g_bytes_get_type),
-    MUSTER_TYPED_FIELD (MusterCheckpointManagerOptions, finished_owner, g_bytes_get_type),
-    MUSTER_STRING_FIELD (MusterCheckpointManagerOptions, name),
-    MUSTER_STRING_FIELD (MusterCheckpointManagerOptions, metric),
-};
-MUSTER_DEFINE_OPTIONS (MusterCheckpointManagerOptions, muster_checkpoint_manager_options,
-                       manager_owned)
+MUSTER_DEFINE_OPTIONS (MusterCheckpointManagerOptions, muster_checkpoint_manager_options)
 
 MusterCheckpointManagerOptions *
 muster_checkpoint_manager_options_new (void)
@@ -56,7 +42,7 @@ muster_checkpoint_manager_options_set_read_step (MusterCheckpointManagerOptions 
   g_return_if_fail (self != NULL);
   self->read_step = read_step;
   self->step_data = user_data;
-  muster_fields_own (self, &manager_owned[2], user_data, destroy);
+  muster_own_data (&self->step_owner, user_data, destroy);
 }
 
 void
@@ -67,7 +53,7 @@ muster_checkpoint_manager_options_set_initialize (MusterCheckpointManagerOptions
   g_return_if_fail (self != NULL);
   self->initialize = initialize;
   self->initialize_data = user_data;
-  muster_fields_own (self, &manager_owned[3], user_data, destroy);
+  muster_own_data (&self->initialize_owner, user_data, destroy);
 }
 
 void
@@ -78,7 +64,7 @@ muster_checkpoint_manager_options_set_wait_for_saves (MusterCheckpointManagerOpt
   g_return_if_fail (self != NULL);
   self->wait_for_saves = wait_for_saves;
   self->wait_data = user_data;
-  muster_fields_own (self, &manager_owned[4], user_data, destroy);
+  muster_own_data (&self->wait_owner, user_data, destroy);
 }
 
 void
@@ -89,23 +75,7 @@ muster_checkpoint_manager_options_set_finished (MusterCheckpointManagerOptions *
   g_return_if_fail (self != NULL);
   self->finished = finished;
   self->finished_data = user_data;
-  muster_fields_own (self, &manager_owned[5], user_data, destroy);
-}
-
-void
-muster_checkpoint_manager_options_set_storage (MusterCheckpointManagerOptions *self,
-                                               MusterStorage *storage)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &manager_owned[0], storage);
-}
-
-void
-muster_checkpoint_manager_options_set_clock (MusterCheckpointManagerOptions *self,
-                                             MusterClock *clock)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &manager_owned[1], clock);
+  muster_own_data (&self->finished_owner, user_data, destroy);
 }
 
 /* --- metrics --- */

@@ -209,26 +209,6 @@ void muster_checkpoint_manager_options_set_finished (MusterCheckpointManagerOpti
                                                      gpointer user_data, GDestroyNotify destroy);
 
 /**
- * muster_checkpoint_manager_options_set_storage:
- * @self: options of [ctor@CheckpointManagerOptions.new] or a copy
- * @storage: (nullable): where checkpoints are; `NULL`: local files
- *
- * Sets the store.
- */
-void muster_checkpoint_manager_options_set_storage (MusterCheckpointManagerOptions *self,
-                                                    MusterStorage *storage);
-
-/**
- * muster_checkpoint_manager_options_set_clock:
- * @self: options of [ctor@CheckpointManagerOptions.new] or a copy
- * @clock: (nullable): `NULL`: the machine's
- *
- * Sets the clock.
- */
-void muster_checkpoint_manager_options_set_clock (MusterCheckpointManagerOptions *self,
-                                                  MusterClock *clock);
-
-/**
  * muster_checkpoint_manager_new:
  * @meta_graph: the model
  * @directory: the directory of its checkpoints

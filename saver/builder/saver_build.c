@@ -4,14 +4,7 @@
 
 /* The options of a saver's graph, which own what they point to. */
 
-static const MusterField owned[] = {
-    MUSTER_TYPED_FIELD (MusterSaverBuild, variables, g_strv_get_type),
-    MUSTER_STRING_FIELD (MusterSaverBuild, scope),
-    MUSTER_STRING_FIELD (MusterSaverBuild, filename),
-};
-
-G_DEFINE_BOXED_TYPE (MusterSaverBuild, muster_saver_build, muster_saver_build_copy,
-                     muster_saver_build_free)
+MUSTER_DEFINE_FIELDS (MusterSaverBuild, muster_saver_build)
 
 MusterSaverBuild *
 muster_saver_build_new (void)
@@ -23,7 +16,7 @@ MusterSaverBuild *
 muster_saver_build_copy (const MusterSaverBuild *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
-  MusterSaverBuild *copy = muster_fields_copy (self, sizeof *self, owned, G_N_ELEMENTS (owned));
+  MusterSaverBuild *copy = muster_fields_copy (&muster_saver_build_fields, self);
   copy->map = NULL;
   copy->n_map = 0;
   for (gsize i = 0; i < self->n_map; i++)
@@ -41,14 +34,7 @@ muster_saver_build_free (MusterSaverBuild *self)
     g_free ((char *)self->map[i].variable);
   }
   g_free ((MusterSaverKey *)self->map);
-  muster_fields_free (self, owned, G_N_ELEMENTS (owned));
-}
-
-void
-muster_saver_build_set_variables (MusterSaverBuild *self, const char *const *variables)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &owned[0], variables);
+  muster_fields_free (&muster_saver_build_fields, self);
 }
 
 void

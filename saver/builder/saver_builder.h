@@ -87,15 +87,6 @@ MusterSaverBuild *muster_saver_build_copy (const MusterSaverBuild *self);
 void muster_saver_build_free (MusterSaverBuild *self);
 
 /**
- * muster_saver_build_set_variables:
- * @self: options of [ctor@SaverBuild.new] or a copy
- * @variables: (nullable) (array zero-terminated=1): names of variables
- *
- * Sets the list of variables to save.
- */
-void muster_saver_build_set_variables (MusterSaverBuild *self, const char *const *variables);
-
-/**
  * muster_saver_build_add_key:
  * @self: options of [ctor@SaverBuild.new] or a copy
  * @key: the name in the checkpoint

@@ -15,8 +15,7 @@
 #define DEFAULT_KEEP 2
 #define DEFAULT_US   (10 * MUSTER_SECOND)
 
-static const MusterField tier_owned[] = {MUSTER_STRING_FIELD (MusterTier, directory)};
-MUSTER_DEFINE_OPTIONS (MusterTier, muster_tier, tier_owned)
+MUSTER_DEFINE_OPTIONS (MusterTier, muster_tier)
 
 MusterTier *
 muster_tier_new (const char *directory)
@@ -27,11 +26,7 @@ muster_tier_new (const char *directory)
   return self;
 }
 
-static const MusterField copied_owned[] = {
-    MUSTER_STRING_FIELD (MusterTierCopied, prefix),
-    MUSTER_STRING_FIELD (MusterTierCopied, why),
-};
-MUSTER_DEFINE_OPTIONS (MusterTierCopied, muster_tier_copied, copied_owned)
+MUSTER_DEFINE_OPTIONS (MusterTierCopied, muster_tier_copied)
 
 MusterTierCopied *
 muster_tier_copied_new (void)

@@ -71,11 +71,7 @@ muster_cluster_spec_free (MusterClusterSpec *self)
 G_DEFINE_BOXED_TYPE (MusterClusterSpec, muster_cluster_spec, muster_cluster_spec_ref,
                      muster_cluster_spec_free)
 
-static const MusterField task_fields[] = {
-    MUSTER_STRING_FIELD (MusterClusterTask, job),
-    MUSTER_STRING_FIELD (MusterClusterTask, address),
-};
-MUSTER_DEFINE_OPTIONS (MusterClusterTask, muster_cluster_task, task_fields)
+MUSTER_DEFINE_OPTIONS (MusterClusterTask, muster_cluster_task)
 
 /* --- its tasks --- */
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, "tests/misuse")
+sys.path.insert(0, "bazel")
 import declarations
 
 with open("include/muster.h", encoding="utf-8") as file:

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
-sys.path.insert(0, ROOT + "/tests/misuse")
+sys.path.insert(0, ROOT + "/bazel")
 import declarations  # noqa: E402
 
 STRICT = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]

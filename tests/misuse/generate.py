@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """generate.py HEADER... >calls.inc: a call of every public function, and a table of them (misuse_test.c)."""
 
+import os
 import re
 import sys
 
-import declarations
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bazel"))
+import declarations  # noqa: E402
 
 INTEGERS = {
     "gboolean", "int", "gint", "guint", "gsize", "gssize", "gint32", "gint64", "guint16", "guint32", "guint64", "gulong", "GType",

@@ -153,7 +153,7 @@ class Here(case.TestCase):
     def test_a_monitored_session_and_a_whole_training(self):
         scaffold, master = case.linreg(), MusterEngine.Master.new()
         training = Muster.Training.new(case.linreg(), MusterEngine.Master.new())
-        training.set_batches(Muster.Batches.new([case.tensor("f", [1, 2]), case.tensor("f", [3, 5])], 2, 7), ["x:0", "y:0"])
+        training.batches, training.feeds = Muster.Batches.new([case.tensor("f", [1, 2]), case.tensor("f", [3, 5])], 2, 7), ["x:0", "y:0"]
         training.until_step = 6
 
         async def program():
@@ -176,7 +176,7 @@ class Here(case.TestCase):
             lambda none, done: saver.restore_async(session, options, timeout=60, callback=done)), restored))
         self.assertEqual(restored.prefix, prefix)
         training = Muster.Training.new(scaffold, MusterEngine.Master.new())
-        training.set_batches(Muster.Batches.new([case.tensor("f", [1, 2]), case.tensor("f", [3, 5])], 2, 7), ["x:0", "y:0"])
+        training.batches, training.feeds = Muster.Batches.new([case.tensor("f", [1, 2]), case.tensor("f", [3, 5])], 2, 7), ["x:0", "y:0"]
         training.until_step, trained = 2, Muster.Trained.new()
         self.assertTrue(Muster.train_finish(self.in_background(Muster.train_async, training), trained))
         self.assertEqual(trained.step, 2)

@@ -16,7 +16,7 @@ import xml.etree.ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(HERE + "/../..")
-sys.path.insert(0, ROOT + "/tests/misuse")
+sys.path.insert(0, ROOT + "/bazel")
 import declarations  # noqa: E402
 
 CORE = "{http://www.gtk.org/introspection/core/1.0}"

@@ -71,7 +71,7 @@ class Backup(case.TestCase):
         program = Muster.SessionProgram.new(model.scaffold.meta_graph(), model.session, None, None)
         options = Muster.BackupOptions.new(self.folder, program)
         options.set_save_freq(Muster.save_freq_parse("1")[1])
-        options.set_storage(None)
+        options.storage = None
         options.keep = keep
         return Muster.Backup.new(options.copy())
 
@@ -114,8 +114,8 @@ class WorkerState(case.TestCase):
     def state(self, model, **fields):
         options = Muster.WorkerTrainingStateOptions.new(self.folder)
         options.set_save_freq(Muster.save_freq_parse("epoch")[1])
-        options.set_lease(None)
-        options.set_storage(None)
+        options.lease = None
+        options.storage = None
         for name, value in fields.items():
             setattr(options, name, value)
         return Muster.WorkerTrainingState.new(model.scaffold.meta_graph(), model.session, options.copy())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of muster in Python share: the library that was just built, as gi.repository.Muster, and a small model.
 
-The names are the raw ones, without overrides. With MUSTER_CALLS=FILE, each function of the library that returned is
+The names are the raw ones, without overrides; only the fields of options are set as these do. With MUSTER_CALLS=FILE, each function of the library that returned is
 written to FILE by its name in C, for bound_test.py.
 """
 import array
@@ -51,6 +51,23 @@ from gi.repository import Gio, GLib, GObject, Muster  # noqa: E402,F401
 
 Muster.error_quark()  # loads libmuster, which libmuster-engine needs
 from gi.repository import MusterEngine  # noqa: E402
+
+sys.path.append(os.path.join(ROOT, "python"))
+from muster import _options  # noqa: E402
+
+
+def _settable(cls):
+    set_plainly = cls.__setattr__
+
+    def __setattr__(self, name, value):
+        _options.assign(Muster, self, name, value) if isinstance(getattr(cls, name, None), property) else set_plainly(self, name, value)
+
+    cls.__setattr__ = __setattr__
+
+
+for _name in filter(lambda name: name.endswith(_options.NAMES), dir(Muster)):
+    if isinstance(getattr(Muster, _name), type) and issubclass(getattr(Muster, _name), GObject.GBoxed) and "__setattr__" not in vars(getattr(Muster, _name)):
+        _settable(getattr(Muster, _name))
 
 if "MUSTER_CALLS" in os.environ:
     import calls

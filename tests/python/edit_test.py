@@ -28,8 +28,8 @@ class Edit(case.TestCase):
 
     def test_copies_with_options(self):
         seen = []
-        self.options.set_storage(Muster.local_storage())
-        self.options.set_clock(Muster.system_clock())
+        self.options.storage = Muster.local_storage()
+        self.options.clock = Muster.system_clock()
         options = self.options.copy()
         options.latest = Muster.CopyLatest.NEVER
         to = self.folder + "/to/m-1"

@@ -154,7 +154,7 @@ class Jobs(case.TestCase):
         options = Muster.JobRunnerOptions.new()
         options.save_blocking = True
         options.set_epoch_done(lambda epoch, *_: epochs.append(epoch) or True)
-        options.set_upload(None)
+        options.upload = None
         runner = Muster.JobRunner.new(job(2), checkpoint, Muster.NO_EPOCH, options.copy())
         del options
         gc.collect()
@@ -187,7 +187,7 @@ class Jobs(case.TestCase):
                 return group
 
         options = Muster.JobRunnerOptions.new()
-        options.set_upload(Upload())
+        options.upload = Upload()
         runner = Muster.JobRunner.new(job(1), None, Muster.NO_EPOCH, options)
         self.assertEqual(tuple(runner.train(cluster(counted()), FOREVER, None)), (True, 1))
         self.assertEqual(uploaded, [(1, None)])

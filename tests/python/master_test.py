@@ -34,7 +34,7 @@ class Masters(case.TestCase):
     def test_the_engine(self):
         options = MusterEngine.MasterOptions.new()
         options.max_op_bytes = 1 << 20
-        options.set_storage(Muster.local_storage())
+        options.storage = Muster.local_storage()
         master = MusterEngine.Master.new_with_options(options.copy())
         self.assertEqual(master.target(), "local")
         self.assertEqual([device.type for device in master.list_devices(soon(), None)], ["CPU"])
@@ -108,7 +108,7 @@ class Credentials(case.TestCase):
         self.assertEqual(credentials.role("12345678", -1), Muster.Role.NONE)
         self.assertTrue(credentials.reload())
         credentials.refresh()
-        security.set_roles(["*=run"])
+        security.roles = ["*=run"]
         self.assertFails(Muster.Error.INVALID_ARGUMENT, "CA file", Muster.RpcCredentials.new, security)
         security.ca_file = "/nothing"
         self.assertFails(Muster.Error.INVALID_ARGUMENT, "/nothing", Muster.RpcCredentials.new, security)

@@ -14,8 +14,7 @@ def error(code, text):
 
 def options(*hooks, scaffold=None, master=None):
     made = Muster.MonitoredSessionOptions.new(scaffold or case.linreg(), master or MusterEngine.Master.new())
-    for hook in hooks:
-        made.add_hook(hook)
+    made.hooks = hooks
     return made
 
 
@@ -192,8 +191,8 @@ class Sessions(case.TestCase):
         observer = Muster.SessionObserver.new()
         observer.connect("lost", lambda _, why, n, pause_us: lost.append((why.code, n, pause_us > 0)))
         with_observer = options(hook, master=master)
-        with_observer.set_observer(observer)
-        with_observer.set_clock(Muster.system_clock())
+        with_observer.observer = observer
+        with_observer.clock = Muster.system_clock()
         session = Muster.MonitoredSession.new(with_observer, None, None)
         session.run_builder(train_step(), True, FOREVER)
         master.reset([], FOREVER, None)
@@ -209,9 +208,9 @@ class Sessions(case.TestCase):
     def test_options_own_what_they_point_to(self):
         scaffold = case.linreg()
         made = options(Recorder(), scaffold=scaffold)
-        made.set_prepare(Muster.PrepareOptions.new(scaffold.init_op(), None, None))
-        made.set_manager(Muster.SessionManager.new_for_ops(
-            scaffold.graph(), scaffold.ready_op(), None, scaffold.local_init_op(), None, None))
+        made.prepare = Muster.PrepareOptions.new(scaffold.init_op(), None, None)
+        made.manager = Muster.SessionManager.new_for_ops(
+            scaffold.graph(), scaffold.ready_op(), None, scaffold.local_init_op(), None, None)
         made.stop_grace_us = 1000
         again = made.copy()
         del made, scaffold

@@ -68,7 +68,7 @@ class ObjectStore(case.TestCase):
         options = Muster.S3Options.new()
         options.endpoint_url = "http://127.0.0.1:%d" % self.server.server_address[1]
         options.region = "eu-central-1"
-        options.set_clock(Muster.system_clock())
+        options.clock = Muster.system_clock()
         self.store = Muster.s3_storage_new(options)
 
     def test_a_file_is_replaced_only_if_nobody_else_has(self):

@@ -274,6 +274,36 @@ class Options(case.TestCase):
         with self.assertRaisesRegex(TypeError, "has no option 'patience'; its options are .*timeout_us"):
             Muster.PrepareOptions(patience=3)
 
+    def test_are_fields_of_every_type(self):
+        meta_graph, hook = case.linreg().meta_graph(), Muster.stop_at_step_hook_new(0, 4)
+        options = Muster.MonitoredTrainingOptions(scaffold=case.linreg(), master=MusterEngine.Master.new(), hooks=[hook, hook], save_share=0.5)
+        options.hooks = (hook,)
+        options.saver = Muster.Saver.new(meta_graph, None)
+        options.cluster, options.recovery = ["ps:0=HOST:1"], Muster.RetryPolicy.new_preparing()
+        del meta_graph
+        gc.collect()
+        copy = options.copy()
+        del options
+        self.assertEqual((copy.n_hooks, copy.save_share, copy.cluster), (1, 0.5, ["ps:0=HOST:1"]))
+        self.assertEqual(copy.recovery.first_pause_us, Muster.RetryPolicy.new_preparing().first_pause_us)
+        self.assertIsInstance(copy.saver, Muster.Saver)
+        copy.saver, copy.hooks = None, []
+        self.assertEqual((copy.saver, copy.n_hooks), (None, 0))
+
+    def test_a_value_of_another_type_or_out_of_range_is_refused(self):
+        options = Muster.CheckpointSaverOptions(checkpoint_dir="run")
+        for name, value, message in (
+                ("save_share", 1.5, "invalid save_share 1.5 of MusterCheckpointSaverOptions (use a number from 0 to 1)"),
+                ("save_share", "1", "invalid save_share of MusterCheckpointSaverOptions: it is a gchararray (use a number)"),
+                ("saver", "x", "invalid saver of MusterCheckpointSaverOptions: it is a gchararray (use a MusterSaver)"),
+                ("checkpoint_dir", 1, "invalid checkpoint_dir of MusterCheckpointSaverOptions: it is a gint64 (use a gchararray)")):
+            with self.assertRaises(Muster.InvalidArgument) as caught:
+                setattr(options, name, value)
+            self.assertEqual(str(caught.exception), message)
+            with self.assertRaises((Muster.InvalidArgument, TypeError)):
+                Muster.CheckpointSaverOptions(**{"checkpoint_dir": "run", name: value})
+        self.assertEqual((options.save_share, options.checkpoint_dir), (0, "run"))
+
     def test_of_a_call_are_its_keywords(self):
         manager, scaffold = manage()
         session = manager.prepare_session(MusterEngine.Master.new(), init_op=scaffold.init_op(), timeout=60)
@@ -371,7 +401,7 @@ class Structs(case.TestCase):
 
     def test_the_error_names_what_is_near(self):
         options = Muster.PrepareOptions()
-        for name, near in ("init_opp", "init_op"), ("max_wait", "max_wait_us"), ("set_savr", "set_saver"):
+        for name, near in ("init_opp", "init_op"), ("max_wait", "max_wait_us"), ("savr", "saver"), ("set_init_fun", "set_init_func"):
             with self.assertRaises(AttributeError) as caught:
                 setattr(options, name, None)
             self.assertEqual(str(caught.exception), "PrepareOptions has no attribute '%s'; did you mean '%s'?" % (name, near))

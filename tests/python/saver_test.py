@@ -104,12 +104,12 @@ class Saver(SaverCase):
         options.set_names({names[0]: "new/" + names[0]})
         self.assertTrue(saver.restore(self.session, options, None, FOREVER, None))
         options.set_names(None)
-        options.set_may_lack(names[:1])
+        options.may_lack = names[:1]
         lacking = Muster.Restored.new()
         self.assertTrue(saver.restore(self.session, options.copy(), lacking, FOREVER, None))
         self.assertEqual(lacking.initialised, [names[0]])
-        options.set_may_lack(None)
-        options.set_needs(["none"])
+        options.may_lack = None
+        options.needs = ["none"]
         options.allow_missing = True
         restored = Muster.Restored.new()
         self.assertTrue(saver.restore(self.session, options.copy(), restored, FOREVER, None))
@@ -145,8 +145,8 @@ class Saver(SaverCase):
         options = Muster.SaverOptions.new()
         options.base_name, options.latest_filename, options.pad_step_number = "m", "state", True
         store = Store()
-        options.set_storage(store)
-        options.set_clock(Muster.system_clock())
+        options.storage = store
+        options.clock = Muster.system_clock()
         options.set_paused(lambda why, data: None, None)
         saver = Muster.Saver.new(self.scaffold.meta_graph(), options.copy())
         del options
@@ -173,7 +173,7 @@ class Saver(SaverCase):
         self.assertTrue(saver.adopt_for_job(self.run, False))
         self.assertTrue(saver.take_directory(None, self.run, FOREVER, None))
         options = Muster.PrepareOptions.new("init", saver, self.run)
-        options.set_taken_by(saver)
+        options.taken_by = saver
         self.assertIs(options.taken_by, saver)
         saver.release_directory(self.run, 0, None)
 
@@ -295,7 +295,7 @@ class Builder(SaverCase):
     def test_builds_savers(self):
         how = Muster.SaverBuild.new()
         how.scope = "mine"
-        how.set_variables(["global_step"])
+        how.variables = ["global_step"]
         saver = Muster.Saver.new(Muster.saver_build(self.scaffold.meta_graph(), how.copy()), None)
         session = MusterEngine.Master.new().create_session(
             Muster.saver_build(self.scaffold.meta_graph(), how).graph(), None, FOREVER, None)
@@ -322,7 +322,7 @@ class Tiers(SaverCase):
         tier = Muster.Tier.new(fast)
         tier.save_steps, tier.max_to_keep = 10, 3
         options = Muster.SaverOptions.new()
-        options.add_fast_tier(tier.copy())
+        options.fast = [tier.copy()]
         saver = Muster.Saver.new(self.scaffold.meta_graph(), options.copy())
         self.assertEqual(saver.n_fast_tiers(), 1)
         self.assertEqual((saver.fast_tier(0).directory, saver.fast_tier(0).save_steps), (fast, 10))
@@ -392,8 +392,8 @@ class Async(SaverCase):
 class Manager(SaverCase):
     def make(self, **fields):
         options = Muster.CheckpointManagerOptions.new()
-        options.set_storage(Muster.local_storage())
-        options.set_clock(Muster.system_clock())
+        options.storage = Muster.local_storage()
+        options.clock = Muster.system_clock()
         for name, value in fields.items():
             if callable(value):
                 getattr(options, "set_" + name)(value, None)

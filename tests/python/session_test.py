@@ -98,8 +98,8 @@ class Manager(case.TestCase):
         now = Muster.deadline_after(Muster.system_clock().now_us(), 60 * Muster.SECOND)
         prefix = saver.save(case.session(self.scaffold), self.folder, 3, now, None)
         options = self.prepare_options()
-        options.set_saver(saver)
-        options.set_restore(Muster.RestoreOptions.new(None, None))
+        options.saver = saver
+        options.restore = Muster.RestoreOptions.new(None, None)
         options.checkpoint_dir = self.folder
         session, recovered = self.manager().recover_session(self.master, options, None, None)
         self.assertTrue(recovered)
@@ -121,7 +121,7 @@ class Manager(case.TestCase):
 
     def test_a_training_in_the_background(self):
         training, trained = Muster.Training.new(self.scaffold, MusterEngine.Master.new()), Muster.Trained.new()
-        training.set_batches(Muster.Batches.new([case.tensor("f", [1, 2]), case.tensor("f", [3, 5])], 2, 7), ["x:0", "y:0"])
+        training.batches, training.feeds = Muster.Batches.new([case.tensor("f", [1, 2]), case.tensor("f", [3, 5])], 2, 7), ["x:0", "y:0"]
         training.until_step = 2
         self.assertTrue(Muster.train_finish(self.in_background(Muster.train_async, training), trained))
         self.assertEqual(trained.step, 2)
@@ -129,7 +129,7 @@ class Manager(case.TestCase):
     def test_functions_of_prepare_options(self):
         heard = []
         options = self.prepare_options()
-        options.set_init_ops([self.scaffold.init_op()])
+        options.init_ops = [self.scaffold.init_op()]
         options.init_op = None
         options.feed("x:0", case.tensor("f", [0], [1]))
         options.set_init_func(lambda session, *_: heard.append(("init", session.handle())) or True)
@@ -157,16 +157,16 @@ class Manager(case.TestCase):
     def test_options_are_copied(self):
         options = Muster.SessionManagerOptions.new()
         options.model = "linreg"
-        options.set_local_init_ops([self.scaffold.local_init_op()])
-        options.set_cluster(["ps:0=localhost:1"])
-        options.set_config(GLib.Bytes.new(b""))
-        options.set_local_init_run_options(GLib.Bytes.new(b""))
-        options.set_clock(Ticking())
-        options.set_meta_graph(self.scaffold.meta_graph())
+        options.local_init_ops = [self.scaffold.local_init_op()]
+        options.cluster = ["ps:0=localhost:1"]
+        options.config = GLib.Bytes.new(b"")
+        options.local_init_run_options = GLib.Bytes.new(b"")
+        options.clock = Ticking()
+        options.meta_graph = self.scaffold.meta_graph()
         policy = Muster.RetryPolicy.new_waiting()
         policy.set_budget(Muster.Failure.FAILURE_UNREACHABLE, 2)
-        options.set_waiting(policy)
-        options.set_preparing(Muster.RetryPolicy.new_preparing().copy())
+        options.waiting = policy
+        options.preparing = Muster.RetryPolicy.new_preparing().copy()
         self.assertEqual(options.copy().waiting.budget[0], 2)
         manager = Muster.SessionManager.new(self.scaffold.graph(), options.copy())
         self.assertIsNotNone(manager.prepare_session(self.master, self.prepare_options(), None, None))

@@ -22,7 +22,7 @@ def data(batch_size=2, n=8):
 
 def training(master=None, **fields):
     made = Muster.Training.new(case.linreg(), master or MusterEngine.Master.new())
-    made.set_batches(data(), ["x:0", "y:0"])
+    made.batches, made.feeds = data(), ["x:0", "y:0"]
     made.loss = "loss:0"
     for name, value in fields.items():
         setattr(made, name, value)
@@ -42,8 +42,7 @@ def fed_step(*fetches):
 def run(hooks, n=3, scaffold=None):
     """n runs with these hooks, and the end."""
     options = Muster.MonitoredSessionOptions.new(scaffold or case.linreg(), MusterEngine.Master.new())
-    for hook in hooks:
-        options.add_hook(hook)
+    options.hooks = hooks
     session = Muster.MonitoredSession.new(options, None, None)
     for _ in range(n):
         if session.should_stop():
@@ -75,7 +74,7 @@ class Train(case.TestCase):
         for _ in range(2):  # the second finds the job over
             job = training(Muster.Master.new_for_target(target), is_elastic=True, min_tasks=1, max_tasks=8, model="linreg",
                            until_step=20, ends_job=True, checkpoint_dir=self.folder)
-            job.set_observer(observer)
+            job.observer = observer
             trained = Muster.Trained.new()
             self.assertTrue(Muster.train(job, trained, None))
             self.assertEqual((trained.step, trained.is_reached), (20, True))
@@ -88,9 +87,9 @@ class Train(case.TestCase):
         observer.connect("saved", lambda _, prefix, step, took_us, why: seen.append(("saved", step, prefix)))
         observer.connect("progress", lambda _, state: seen.append(("progress", state.step, state.until_step)) and False)
         first = training(checkpoint_dir=self.folder, until_step=10, save_steps=100, save_blocking=True)
-        first.set_saver(Muster.SaverOptions.new())
-        first.set_observer(observer)
-        first.set_clock(Muster.system_clock())
+        first.saver = Muster.SaverOptions.new()
+        first.observer = observer
+        first.clock = Muster.system_clock()
         trained = Muster.Trained.new()
         self.assertTrue(Muster.train(first, trained, None))
         self.assertEqual((trained.step, trained.is_reached, trained.n_recoveries), (10, True, 0))
@@ -100,8 +99,8 @@ class Train(case.TestCase):
         self.assertIn(("progress", 10, 10), seen)
 
         again = training(checkpoint_dir=self.folder, until_step=12)
-        again.set_restore(Muster.RestoreOptions.new(None, self.folder))
-        again.set_observer(observer)
+        again.restore = Muster.RestoreOptions.new(None, self.folder)
+        again.observer = observer
         copied = again.copy()
         del again
         gc.collect()
@@ -129,14 +128,14 @@ class Train(case.TestCase):
                 (served, False, "the server's engine hasn't; restart the server with `muster serve --master=tensorflow`"),
                 (served, True, "the server's engine hasn't; restart the server")):
             job = Muster.Training.new(scaffold, master)
-            job.set_batches(data(), ["x:0", "y:0"])
+            job.batches, job.feeds = data(), ["x:0", "y:0"]
             job.until_step, job.checkpoint_dir, job.is_worker, job.model = 1, run, is_worker, "linreg"
             self.assertFails(Muster.Error.UNIMPLEMENTED, "needs 1 operation (NoSuchOp in 1 node) that " + remedy, Muster.train,
                              job, None, None)
             self.assertEqual([], [name for name in os.listdir(run) if not name.startswith("events.")])
         options = Muster.SessionManagerOptions.new()
         for names, feeds, fits in (["odd"], None, False), (["train"], None, True), (["muster/train"], ["odd"], True):
-            options.set_will_run(names, feeds)
+            options.will_run, options.will_feed = names, feeds
             manager = Muster.SessionManager.new(scaffold.graph(), options)
             if fits:
                 session = manager.wait_for_session(served, 0, None, None)
@@ -145,14 +144,14 @@ class Train(case.TestCase):
             else:
                 self.assertFails(Muster.Error.UNIMPLEMENTED, "NoSuchOp", manager.wait_for_session, served, 0, None, None)
         options = Muster.MonitoredTrainingOptions.new(scaffold, served)
-        options.set_will_run(["odd"], None)
+        options.will_run, options.will_feed = ["odd"], None
         self.assertFails(Muster.Error.UNIMPLEMENTED, "NoSuchOp", Muster.monitored_training_session_new, options, None, None)
 
     def test_a_handler_ends_it_early(self):
         observer = Muster.TrainingObserver.new()
         observer.connect("progress", lambda _, state: state.step >= 1)
         endless = training(until_step=1 << 40)
-        endless.set_observer(observer)
+        endless.observer = observer
         trained = Muster.Trained.new()
         self.assertTrue(Muster.train(endless, trained, None))
         self.assertFalse(trained.is_reached)
@@ -160,8 +159,8 @@ class Train(case.TestCase):
     def test_mistakes_are_errors(self):
         wrong = training(until_step=1)
         wrong.loss = "missing:0"
-        wrong.set_cluster(["ps:0=localhost:1"])
-        wrong.set_config(GLib.Bytes.new(b""))
+        wrong.cluster = ["ps:0=localhost:1"]
+        wrong.config = GLib.Bytes.new(b"")
         self.assertFails(Muster.Error.INVALID_ARGUMENT, "missing", Muster.train, wrong, None, None)
 
     def test_a_preemption_saves_and_reports(self):
@@ -169,8 +168,8 @@ class Train(case.TestCase):
         observer = Muster.TrainingObserver.new()
         observer.connect("progress", lambda _, state: preemption.request(15))
         job = training(checkpoint_dir=self.folder, until_step=1 << 40)
-        job.set_preemption(preemption)
-        job.set_observer(observer)
+        job.preemption = preemption
+        job.observer = observer
         self.assertFalse(preemption.is_requested())
         trained = Muster.Trained.new()
         Muster.train(job, trained, None)
@@ -233,22 +232,22 @@ class Monitored(case.TestCase):
         options.checkpoint_dir = self.folder
         options.save_checkpoint_steps = 2
         options.save_blocking = True
-        options.set_saver(None)
-        options.set_restore(Muster.RestoreOptions.new(None, self.folder))
-        options.add_chief_only_hook(Muster.stop_at_step_hook_new(0, 4))
+        options.saver = None
+        options.restore = Muster.RestoreOptions.new(None, self.folder)
+        options.chief_only_hooks = [Muster.stop_at_step_hook_new(0, 4)]
         counted = []
-        options.add_hook(Muster.Hook.new_for_step(None, lambda value, step, *_: counted.append(step) or True))
+        options.hooks = [Muster.Hook.new_for_step(None, lambda value, step, *_: counted.append(step) or True)]
         saves, before, ended = [], [], []
         saver_observer = Muster.SaverObserver.new()
         saver_observer.connect("before-save", lambda _, session, step: before.append(step))
         saver_observer.connect("after-save", lambda _, session, step, prefix: saves.append((step, prefix)) or False)
         saver_observer.connect("saved", lambda _, prefix, step, took_us, why: ended.append((prefix, why)))
-        options.set_saver_observer(saver_observer)
-        options.set_observer(Muster.SessionObserver.new())
-        options.set_config(None)
-        options.set_cluster(None)
-        options.set_preemption(Muster.Preemption.new(0, None))
-        options.set_clock(Muster.system_clock())
+        options.saver_observer = saver_observer
+        options.observer = Muster.SessionObserver.new()
+        options.config = None
+        options.cluster = None
+        options.preemption = Muster.Preemption.new(0, None)
+        options.clock = Muster.system_clock()
         session = Muster.monitored_training_session_new(options.copy(), None, None)
         while not session.should_stop():
             session.run_builder(fed_step(), True, FOREVER)
@@ -266,10 +265,10 @@ class Hooks(case.TestCase):
         options = Muster.CheckpointSaverOptions.new(self.folder)
         options.save_steps = 1
         options.is_blocking = True
-        options.set_saver(Muster.Saver.new(scaffold.meta_graph(), None))
-        options.set_observer(Muster.SaverObserver.new())
-        options.set_writer(Muster.EventWriter.new(self.folder, None))
-        options.set_preemption(None)
+        options.saver = Muster.Saver.new(scaffold.meta_graph(), None)
+        options.observer = Muster.SaverObserver.new()
+        options.writer = Muster.EventWriter.new(self.folder, None)
+        options.preemption = None
         hook = Muster.CheckpointSaverHook.new(options.copy())
         run([hook], 2)
         checkpoint_hook = Muster.CheckpointSaverHook
@@ -314,7 +313,7 @@ class Hooks(case.TestCase):
             return [case.tensor("f", [1, 2]), case.tensor("f", [3, 5])]
 
         options = Muster.MonitoredSessionOptions.new(case.linreg(), MusterEngine.Master.new())
-        options.add_hook(Muster.feed_list_hook_new(["x:0", "y:0"], feeds))
+        options.hooks = [Muster.feed_list_hook_new(["x:0", "y:0"], feeds)]
         session = Muster.MonitoredSession.new(options, None, None)
         step = Muster.StepBuilder.new()
         step.target("train")
@@ -350,7 +349,7 @@ class Positions(case.TestCase):
         self.assertEqual(Muster.position_hook_position(hook), -1)
         scaffold, master = Muster.Scaffold.new(meta_graph), MusterEngine.Master.new()
         monitored = Muster.MonitoredSessionOptions.new(scaffold, master)
-        monitored.add_hook(hook)
+        monitored.hooks = [hook]
         session = Muster.MonitoredSession.new(monitored, None, None)
         step = Muster.StepBuilder.new()
         step.target("train")
@@ -383,7 +382,7 @@ class Positions(case.TestCase):
         options.n_batches, options.task = 4, 5
         hook = Muster.position_hook_new(options)
         monitored = Muster.MonitoredSessionOptions.new(Muster.Scaffold.new(meta_graph), MusterEngine.Master.new())
-        monitored.add_hook(hook)
+        monitored.hooks = [hook]
         session = Muster.MonitoredSession.new(monitored, None, None)
         step = Muster.StepBuilder.new()
         step.target("train")
@@ -431,12 +430,12 @@ class Slots(case.TestCase):
         slots = MemberSlots(master, one)
         options = Muster.PositionOptions.new(None, data(), ["x:0", "y:0"])
         options.n_batches = 4
-        options.set_slots(slots)
+        options.slots = slots
         hook = Muster.position_hook_new(options.copy())
         del options
         gc.collect()
         monitored = Muster.MonitoredSessionOptions.new(Muster.Scaffold.new(meta_graph), master)
-        monitored.add_hook(hook)
+        monitored.hooks = [hook]
         session = Muster.MonitoredSession.new(monitored, None, None)
         draw = Muster.StepBuilder.new()
         draw.feed("muster/task:0", Muster.Tensor.new_int64(1))
@@ -463,7 +462,7 @@ class Slots(case.TestCase):
                 return 1
 
         options = Muster.PositionOptions.new(None, None, None)
-        options.set_slots(Half())
+        options.slots = Half()
         self.assertFails(Muster.Error.INVALID_ARGUMENT, "lacks a function", Muster.position_hook_new, options)
 
 
@@ -512,7 +511,7 @@ class Data(case.TestCase):
         batches = data()
         batches.add_constant(Muster.Tensor.new_float(1))
         job = training(until_step=1)
-        job.set_batches(batches, ["x:0", "y:0"])
+        job.batches, job.feeds = batches, ["x:0", "y:0"]
         refused = Muster.Error.INVALID_ARGUMENT, "have 3 arrays for 2 tensors"
         self.assertFails(*refused, Muster.train, job, None, None)
         self.assertFails(*refused, Muster.position_hook_new, Muster.PositionOptions.new(None, batches, ["x:0", "y:0"]))

@@ -64,7 +64,8 @@ G_DECLARE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, M
  * @save_steps: the interval in steps
  * @save_auto: the hook chooses the interval from what saves cost and how often the job fails
  *   (Young's and Daly's), and logs its choice
- * @save_share: of @save_auto: saves hold training for at most this share of the time; 0: 0.01
+ * @save_share: (attributes min=0 max=1): of @save_auto: saves hold training for at most this share
+ * of the time; 0: 0.01
  * @saver: (nullable): NULL: one for the scaffold's SaverDef
  * @is_blocking: TRUE: training waits until each checkpoint is durable
  * @from_files: of a job that restores with fall_back_to_files of [struct@RestoreOptions]: adopts
@@ -133,46 +134,6 @@ muster_checkpoint_saver_options_copy (const MusterCheckpointSaverOptions *self);
  */
 void muster_checkpoint_saver_options_free (MusterCheckpointSaverOptions *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterCheckpointSaverOptions, muster_checkpoint_saver_options_free)
-
-/**
- * muster_checkpoint_saver_options_set_saver:
- * @self: options from new or copy
- * @saver: (nullable): NULL: one for the scaffold's SaverDef
- *
- * Sets the saver.
- */
-void muster_checkpoint_saver_options_set_saver (MusterCheckpointSaverOptions *self,
-                                                MusterSaver *saver);
-
-/**
- * muster_checkpoint_saver_options_set_observer:
- * @self: options from new or copy
- * @observer: (nullable): emits signals around each save
- *
- * Sets who observes the saves.
- */
-void muster_checkpoint_saver_options_set_observer (MusterCheckpointSaverOptions *self,
-                                                   MusterSaverObserver *observer);
-
-/**
- * muster_checkpoint_saver_options_set_writer:
- * @self: options from new or copy
- * @writer: (nullable): records the graph and each save
- *
- * Sets the event file.
- */
-void muster_checkpoint_saver_options_set_writer (MusterCheckpointSaverOptions *self,
-                                                 MusterEventWriter *writer);
-
-/**
- * muster_checkpoint_saver_options_set_preemption:
- * @self: options from new or copy
- * @preemption: (nullable): limits the saves
- *
- * Sets the preemption.
- */
-void muster_checkpoint_saver_options_set_preemption (MusterCheckpointSaverOptions *self,
-                                                     MusterPreemption *preemption);
 
 /**
  * muster_checkpoint_saver_hook_new:

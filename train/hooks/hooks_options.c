@@ -5,20 +5,7 @@
 
 /* What other languages need in place of structs and arrays. */
 
-enum { SAVER_DIRECTORY, SAVER, SAVER_OBSERVER, SAVER_WRITER, SAVER_PREEMPTION, SAVER_CLOCK };
-
-static const MusterField saver_owned[] = {
-    [SAVER_DIRECTORY] = MUSTER_STRING_FIELD (MusterCheckpointSaverOptions, checkpoint_dir),
-    [SAVER] = MUSTER_TYPED_FIELD (MusterCheckpointSaverOptions, saver, muster_saver_get_type),
-    [SAVER_OBSERVER] =
-        MUSTER_TYPED_FIELD (MusterCheckpointSaverOptions, observer, muster_saver_observer_get_type),
-    [SAVER_WRITER] =
-        MUSTER_TYPED_FIELD (MusterCheckpointSaverOptions, writer, muster_event_writer_get_type),
-    [SAVER_PREEMPTION] =
-        MUSTER_TYPED_FIELD (MusterCheckpointSaverOptions, preemption, muster_preemption_get_type),
-    [SAVER_CLOCK] = MUSTER_TYPED_FIELD (MusterCheckpointSaverOptions, clock, muster_clock_get_type),
-};
-MUSTER_DEFINE_OPTIONS (MusterCheckpointSaverOptions, muster_checkpoint_saver_options, saver_owned)
+MUSTER_DEFINE_OPTIONS (MusterCheckpointSaverOptions, muster_checkpoint_saver_options)
 
 MusterCheckpointSaverOptions *
 muster_checkpoint_saver_options_new (const char *checkpoint_dir)
@@ -27,37 +14,6 @@ muster_checkpoint_saver_options_new (const char *checkpoint_dir)
 
   const MusterCheckpointSaverOptions options = {.checkpoint_dir = checkpoint_dir};
   return muster_checkpoint_saver_options_copy (&options);
-}
-
-void
-muster_checkpoint_saver_options_set_saver (MusterCheckpointSaverOptions *self, MusterSaver *saver)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &saver_owned[SAVER], saver);
-}
-
-void
-muster_checkpoint_saver_options_set_observer (MusterCheckpointSaverOptions *self,
-                                              MusterSaverObserver *observer)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &saver_owned[SAVER_OBSERVER], observer);
-}
-
-void
-muster_checkpoint_saver_options_set_writer (MusterCheckpointSaverOptions *self,
-                                            MusterEventWriter *writer)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &saver_owned[SAVER_WRITER], writer);
-}
-
-void
-muster_checkpoint_saver_options_set_preemption (MusterCheckpointSaverOptions *self,
-                                                MusterPreemption *preemption)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &saver_owned[SAVER_PREEMPTION], preemption);
 }
 
 guint
@@ -78,14 +34,7 @@ muster_checkpoint_saver_hook_last_failure (MusterHook *self)
 
 /* --- logging --- */
 
-enum { LOGGING_TENSORS, LOGGING_CLOCK, LOGGING_OWNER };
-
-static const MusterField logging_owned[] = {
-    [LOGGING_TENSORS] = MUSTER_TYPED_FIELD (MusterLoggingOptions, tensors, g_strv_get_type),
-    [LOGGING_CLOCK] = MUSTER_TYPED_FIELD (MusterLoggingOptions, clock, muster_clock_get_type),
-    [LOGGING_OWNER] = MUSTER_TYPED_FIELD (MusterLoggingOptions, log_owner, g_bytes_get_type),
-};
-MUSTER_DEFINE_OPTIONS (MusterLoggingOptions, muster_logging_options, logging_owned)
+MUSTER_DEFINE_OPTIONS (MusterLoggingOptions, muster_logging_options)
 
 MusterLoggingOptions *
 muster_logging_options_new (const char *const *tensors)
@@ -102,7 +51,7 @@ muster_logging_options_set_log (MusterLoggingOptions *self, MusterLogLine log, g
 {
   g_return_if_fail (self != NULL);
 
-  muster_fields_own (self, &logging_owned[LOGGING_OWNER], user_data, destroy);
+  muster_own_data (&self->log_owner, user_data, destroy);
   self->log = log;
   self->user_data = user_data;
 }

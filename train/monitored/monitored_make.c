@@ -24,7 +24,7 @@ muster_monitored_is_recoverable (const MusterMonitoredSession *self, const GErro
 static gint64
 making_timeout_us (const MusterMonitoredSession *self)
 {
-  gint64 asked_us = self->is_worker ? self->max_wait_us : self->prepare.timeout_us;
+  gint64 asked_us = self->is_worker ? self->max_wait_us : self->prepare->timeout_us;
   gint64 left_us = muster_deadline_remaining (self->deadline_us, muster_clock_now_us (self->clock));
   if (asked_us == 0)
     asked_us = MUSTER_WAIT_FOREVER;
@@ -35,7 +35,7 @@ static MusterSession *
 prepare_or_wait (MusterMonitoredSession *self, gint64 timeout_us, MusterSessionReport *report,
                  GError **error)
 {
-  MusterPrepareOptions prepare = self->prepare;
+  MusterPrepareOptions prepare = *self->prepare;
   prepare.timeout_us = timeout_us;
   if (!self->is_worker)
     return muster_session_manager_prepare_session (self->manager, self->master, &prepare, report,
@@ -94,7 +94,7 @@ outbid_lease (MusterMonitoredSession *self)
 {
   MusterLease *lease = self->session != NULL ? muster_session_manager_lease (self->session) : NULL;
   if (lease != NULL)
-    self->prepare.epoch = MAX (self->prepare.epoch, muster_lease_epoch (lease) + 1);
+    self->prepare->epoch = MAX (self->prepare->epoch, muster_lease_epoch (lease) + 1);
 }
 
 void
@@ -199,7 +199,7 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
     g_propagate_error (error, failure);
     return FALSE;
   }
-  self->prepare.overwrite = FALSE; /* it applies to the first session only */
+  self->prepare->overwrite = FALSE; /* it applies to the first session only */
   self->session_since_us = muster_clock_now_us (self->clock);
   set_coordinator (self, muster_coordinator_new (self->clock, FALSE));
   muster_queue_runners_start (self->queue_runners, self->session, self->coordinator);

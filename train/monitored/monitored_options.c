@@ -8,23 +8,7 @@
 /* What other languages need in place of the structs of muster_monitored_session_new () and _run ().
  */
 
-enum { SCAFFOLD, MASTER, MANAGER, PREPARE, HOOKS, OBSERVER, CLOCK };
-
-static const MusterField owned[] = {
-    [SCAFFOLD] =
-        MUSTER_TYPED_FIELD (MusterMonitoredSessionOptions, scaffold, muster_scaffold_get_type),
-    [MASTER] = MUSTER_TYPED_FIELD (MusterMonitoredSessionOptions, master, muster_master_get_type),
-    [MANAGER] = MUSTER_TYPED_FIELD (MusterMonitoredSessionOptions, manager,
-                                    muster_session_manager_get_type),
-    [PREPARE] = MUSTER_TYPED_FIELD (MusterMonitoredSessionOptions, prepare,
-                                    muster_prepare_options_get_type),
-    [HOOKS] =
-        MUSTER_OBJECTS_FIELD (MusterMonitoredSessionOptions, hooks, n_hooks, muster_hook_get_type),
-    [OBSERVER] = MUSTER_TYPED_FIELD (MusterMonitoredSessionOptions, observer,
-                                     muster_session_observer_get_type),
-    [CLOCK] = MUSTER_TYPED_FIELD (MusterMonitoredSessionOptions, clock, muster_clock_get_type),
-};
-MUSTER_DEFINE_OPTIONS (MusterMonitoredSessionOptions, muster_monitored_session_options, owned)
+MUSTER_DEFINE_OPTIONS (MusterMonitoredSessionOptions, muster_monitored_session_options)
 
 MusterMonitoredSessionOptions *
 muster_monitored_session_options_new (MusterScaffold *scaffold, MusterMaster *master)
@@ -33,44 +17,6 @@ muster_monitored_session_options_new (MusterScaffold *scaffold, MusterMaster *ma
 
   const MusterMonitoredSessionOptions options = {.scaffold = scaffold, .master = master};
   return muster_monitored_session_options_copy (&options);
-}
-
-void
-muster_monitored_session_options_set_manager (MusterMonitoredSessionOptions *self,
-                                              MusterSessionManager *manager)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &owned[MANAGER], manager);
-}
-
-void
-muster_monitored_session_options_set_prepare (MusterMonitoredSessionOptions *self,
-                                              const MusterPrepareOptions *prepare)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &owned[PREPARE], prepare);
-}
-
-void
-muster_monitored_session_options_add_hook (MusterMonitoredSessionOptions *self, MusterHook *hook)
-{
-  g_return_if_fail (self != NULL && hook != NULL);
-  muster_fields_append (self, &owned[HOOKS], hook);
-}
-
-void
-muster_monitored_session_options_set_observer (MusterMonitoredSessionOptions *self,
-                                               MusterSessionObserver *observer)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &owned[OBSERVER], observer);
-}
-
-void
-muster_monitored_session_options_set_clock (MusterMonitoredSessionOptions *self, MusterClock *clock)
-{
-  g_return_if_fail (self != NULL);
-  muster_fields_set (self, &owned[CLOCK], clock);
 }
 
 GPtrArray *

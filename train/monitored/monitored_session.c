@@ -10,7 +10,6 @@
 #include "base/require_private.h"
 #include "master/step_check_private.h"
 #include "session/failed_private.h"
-#include "session/options_own_private.h"
 #include "train/completion/sync_replicas_private.h"
 #include "train/monitored/monitored_session_private.h"
 #include "train/monitored/queue_runner_private.h"
@@ -67,22 +66,20 @@ initialise_nothing (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_G
 static void
 take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
 {
-  MusterPrepareOptions *own = &self->prepare;
-  if (options != NULL)
-    *own = *options;
-  if (own->saver == NULL)
-    own->saver = self->saver;
-  if (own->init_op == NULL && own->init_ops == NULL)
-    own->init_op = muster_scaffold_init_op (self->scaffold);
-  if (own->n_init_feeds == 0)
-    own->init_feeds = muster_scaffold_init_feeds (self->scaffold, &own->n_init_feeds);
-  if (own->init_func == NULL && muster_scaffold_has_init_func (self->scaffold)) {
-    own->init_func = muster_scaffold_call_init_func;
-    own->init_func_data = self->scaffold;
+  MusterPrepareOptions own = options != NULL ? *options : (MusterPrepareOptions){0};
+  if (own.saver == NULL)
+    own.saver = self->saver;
+  if (own.init_op == NULL && own.init_ops == NULL)
+    own.init_op = muster_scaffold_init_op (self->scaffold);
+  if (own.n_init_feeds == 0)
+    own.init_feeds = muster_scaffold_init_feeds (self->scaffold, &own.n_init_feeds);
+  if (own.init_func == NULL && muster_scaffold_has_init_func (self->scaffold)) {
+    own.init_func = muster_scaffold_call_init_func;
+    own.init_func_data = self->scaffold;
   }
-  if (own->init_op == NULL && own->init_ops == NULL && own->init_func == NULL)
-    own->init_func = initialise_nothing;
-  muster_prepare_options_own (own);
+  if (own.init_op == NULL && own.init_ops == NULL && own.init_func == NULL)
+    own.init_func = initialise_nothing;
+  self->prepare = muster_prepare_options_copy (&own);
 }
 
 /* Created once: all sessions come from the same manager (MON.12). */
@@ -770,7 +767,7 @@ static void
 muster_monitored_session_finalize (GObject *object)
 {
   MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
-  muster_prepare_options_clear (&self->prepare);
+  muster_prepare_options_free (self->prepare);
   g_clear_pointer (&self->context, muster_run_context_unref);
   g_clear_object (&self->observer);
   g_clear_pointer (&self->meter, muster_goodput_meter_unref);

@@ -105,56 +105,6 @@ void muster_monitored_session_options_free (MusterMonitoredSessionOptions *self)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterMonitoredSessionOptions, muster_monitored_session_options_free)
 
 /**
- * muster_monitored_session_options_set_manager:
- * @self: options from new or copy
- * @manager: (nullable): creates the sessions; NULL: one with the scaffold's ops
- *
- * Sets the manager.
- */
-void muster_monitored_session_options_set_manager (MusterMonitoredSessionOptions *self,
-                                                   MusterSessionManager *manager);
-
-/**
- * muster_monitored_session_options_set_prepare:
- * @self: options from new or copy
- * @prepare: (nullable): what a chief restores and how it initialises, copied
- *
- * Sets how a chief prepares the model.
- */
-void muster_monitored_session_options_set_prepare (MusterMonitoredSessionOptions *self,
-                                                   const MusterPrepareOptions *prepare);
-
-/**
- * muster_monitored_session_options_add_hook:
- * @self: options from new or copy
- * @hook: a hook, which is called after those that were added before
- *
- * Adds a hook.
- */
-void muster_monitored_session_options_add_hook (MusterMonitoredSessionOptions *self,
-                                                MusterHook *hook);
-
-/**
- * muster_monitored_session_options_set_observer:
- * @self: options from new or copy
- * @observer: (nullable): emits signals for each session
- *
- * Sets who observes the sessions.
- */
-void muster_monitored_session_options_set_observer (MusterMonitoredSessionOptions *self,
-                                                    MusterSessionObserver *observer);
-
-/**
- * muster_monitored_session_options_set_clock:
- * @self: options from new or copy
- * @clock: (nullable): NULL: the machine's
- *
- * Sets the clock of all deadlines and pauses.
- */
-void muster_monitored_session_options_set_clock (MusterMonitoredSessionOptions *self,
-                                                 MusterClock *clock);
-
-/**
  * muster_monitored_session_new:
  * @options: the model, the master and the hooks
  * @report: (nullable): set by the manager, also on failure

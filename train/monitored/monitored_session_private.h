@@ -19,7 +19,7 @@ struct _MusterMonitoredSession {
   MusterSessionManager *manager; /* (owned) */
   gboolean is_worker;
   gboolean never_recover;
-  MusterPrepareOptions prepare;
+  MusterPrepareOptions *prepare; /* (owned) */
   gint64 max_wait_us;
   gint64 step_timeout_us;
   gint64 stop_grace_us;

@@ -323,15 +323,6 @@ MusterPositionOptions *muster_position_options_new (MusterMaster *master, Muster
                                                     const char *const *feeds);
 
 /**
- * muster_position_options_set_slots:
- * @self: options from new or copy
- * @slots: (nullable): if batches are dealt: which slots have a task
- *
- * Sets @slots of [struct@PositionOptions].
- */
-void muster_position_options_set_slots (MusterPositionOptions *self, MusterPositionSlots *slots);
-
-/**
  * muster_position_options_copy:
  * @self: options, also on the stack
  *

@@ -8,11 +8,7 @@
 
 /* Options on the heap, and steps of a builder, for other languages. */
 
-static const MusterField guard_owned[] = {
-    MUSTER_STRING_FIELD (MusterPositionGuard, global_step),
-    MUSTER_TYPED_FIELD (MusterPositionGuard, clock, muster_clock_get_type),
-};
-MUSTER_DEFINE_OPTIONS (MusterPositionGuard, muster_position_guard, guard_owned)
+MUSTER_DEFINE_OPTIONS (MusterPositionGuard, muster_position_guard)
 
 MusterPositionGuard *
 muster_position_guard_new (void)
@@ -20,15 +16,7 @@ muster_position_guard_new (void)
   return g_new0 (MusterPositionGuard, 1);
 }
 
-static const MusterField owned[] = {
-    MUSTER_STRING_FIELD (MusterPositionOptions, name),
-    MUSTER_TYPED_FIELD (MusterPositionOptions, master, muster_master_get_type),
-    MUSTER_TYPED_FIELD (MusterPositionOptions, batches, muster_batches_get_type),
-    MUSTER_STRINGS_FIELD (MusterPositionOptions, feeds, n_feeds),
-    MUSTER_TYPED_FIELD (MusterPositionOptions, slots, muster_position_slots_get_type),
-    MUSTER_TYPED_FIELD (MusterPositionOptions, clock, muster_clock_get_type),
-};
-MUSTER_DEFINE_OPTIONS (MusterPositionOptions, muster_position_options, owned)
+MUSTER_DEFINE_OPTIONS (MusterPositionOptions, muster_position_options)
 
 MusterPositionOptions *
 muster_position_options_new (MusterMaster *master, MusterBatches *batches, const char *const *feeds)
@@ -39,14 +27,6 @@ muster_position_options_new (MusterMaster *master, MusterBatches *batches, const
                                          .n_feeds =
                                              feeds != NULL ? g_strv_length ((char **)feeds) : 0};
   return muster_position_options_copy (&options);
-}
-
-void
-muster_position_options_set_slots (MusterPositionOptions *self, MusterPositionSlots *slots)
-{
-  g_return_if_fail (self != NULL);
-
-  muster_fields_set (self, &owned[4], slots);
 }
 
 GPtrArray *

@@ -4,11 +4,7 @@
 
 /* Reports on the heap, for other languages. */
 
-static const MusterField owned[] = {
-    MUSTER_STRING_FIELD (MusterPreemptionReport, durable),
-    MUSTER_STRING_FIELD (MusterPreemptionReport, why),
-};
-MUSTER_DEFINE_OPTIONS (MusterPreemptionReport, muster_preemption_report, owned)
+MUSTER_DEFINE_OPTIONS (MusterPreemptionReport, muster_preemption_report)
 
 MusterPreemptionReport *
 muster_preemption_get_report (MusterPreemption *self)

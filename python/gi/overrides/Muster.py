@@ -20,7 +20,7 @@ import typing
 
 from gi import _gi
 from gi.repository import Gio, GLib, GObject
-from muster import _calls, _tensors
+from muster import _calls, _options, _tensors
 
 from ..module import get_introspection_module
 
@@ -210,17 +210,14 @@ def __exit__(self, kind, failure, trace):  # noqa: F811
 
 
 def _set_option(options, name, value):
-    """A field by its name; one in microseconds also without "_us", in seconds; objects by set_NAME ()."""
+    """A field by its name; one in microseconds also without "_us", in seconds; functions by set_NAME ()."""
     cls = type(options)
     if isinstance(getattr(cls, name + "_us", None), property):
-        setattr(options, name + "_us", _us(value) or 1)  # 0 in C: the default
+        _options.assign(Muster, options, name + "_us", _us(value) or 1)  # 0 in C: the default
     elif hasattr(cls, "set_" + name):
         getattr(options, "set_" + name)(value)
-    elif name.endswith("s") and hasattr(cls, "add_" + name[:-1]):
-        for each in value:
-            getattr(options, "add_" + name[:-1])(each)
     elif isinstance(getattr(cls, name, None), property):
-        setattr(options, name, value)
+        _options.assign(Muster, options, name, value)
     else:
         names = {key[len("set_"):] if key.startswith("set_") else key for key in vars(cls)
                  if key.startswith("set_") or isinstance(vars(cls)[key], property)}
@@ -235,14 +232,18 @@ def _make_options(cls, new, fields):
 
 
 def _refuse_unknown(cls):
-    """A misspelled field of a struct is an error, not an attribute that nobody reads."""
+    """A misspelled field of a struct is an error, not an attribute that nobody reads. Options' fields are set with what they own."""
+    is_options = cls.__name__.endswith(_options.NAMES)
 
     def __setattr__(self, name, value):
         if not name.startswith("_") and not hasattr(cls, name):
             near = difflib.get_close_matches(name, [each for each in vars(cls) if not each.startswith("_")], 1)
             way = "; did you mean '%s'?" % near[0] if near else ""
             raise AttributeError("%s has no attribute '%s'%s" % (cls.__name__, name, way))
-        super(cls, self).__setattr__(name, value)
+        if is_options and isinstance(getattr(cls, name, None), property):
+            _options.assign(Muster, self, name, value)
+        else:
+            super(cls, self).__setattr__(name, value)
 
     cls.__setattr__ = __setattr__
 
@@ -354,7 +355,7 @@ def _adapt_class(info):
     if isinstance(info, _gi.StructInfo):
         _refuse_unknown(getattr(Muster, info.get_name()))
     for method in info.get_methods():
-        if isinstance(info, _gi.StructInfo) and method.is_constructor() and method.get_name() == "new" and info.get_name().endswith("Options"):
+        if isinstance(info, _gi.StructInfo) and method.is_constructor() and method.get_name() == "new" and info.get_name().endswith(_options.NAMES):
             _options_class(getattr(Muster, info.get_name()), method)
         adapted, awaitable = _calls.adapt(method, method, _Namespace)
         if adapted is None:

@@ -70,7 +70,7 @@ MUSTER_TEST (S3Options, a_copy_owns_what_it_has)
   char region[] = "eu-central-1";
   g_autoptr (MusterS3Options) options = muster_s3_options_new ();
   options->region = g_strdup (region);
-  muster_s3_options_set_clock (options, muster_system_clock ());
+  options->clock = g_object_ref (muster_system_clock ());
 
   g_autoptr (MusterS3Options) copy = muster_s3_options_copy (options);
 

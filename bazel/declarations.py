@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that public headers declare, read from their text, and which of their pointers may be NULL by their comments.
+"""What headers declare, read from their text: functions, and which of their pointers may be NULL by their comments; structs and
+their fields, with the annotations of a field's line in the comment; enumerations and types of functions.
 
 A comment counts for the declarations behind it up to an empty line. It allows NULL for what it calls "NAME (nullable …)",
 "@NAME: (nullable)" or "NAME may be NULL"; so do `_free`, `_unref`, and the pointers that docs/api-conventions.md names.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\n|[A-Za-z_]\w*|\.\.\.|\"(?:[^\"\\]|\\.)*\"|\S", re.S)
 MACRO_TYPES = re.compile(
@@ -16,6 +17,7 @@ ATTRIBUTES = {"G_GNUC_PRINTF", "G_GNUC_NULL_TERMINATED", "G_GNUC_WARN_UNUSED_RES
 # docs/api-conventions.md, "Pointers"
 ALWAYS_NULLABLE = {"GCancellable *", "GError **", "gpointer", "GDestroyNotify", "GAsyncReadyCallback"}
 DEFAULTS = {"storage": "MusterStorage *", "clock": "MusterClock *"}
+PRIVATE = "/*< private >*/"
 COUNTS = {"gsize", "guint", "int", "gint64"}
 
 
@@ -51,6 +53,32 @@ class Function:
         return bool(self.parameters) and self.parameters[-1].type == "GError **"
 
 
+@dataclass
+class Field:
+    """A member of a struct. What its line of the comment says: "@name: (attributes min=0 max=1): the sentence"."""
+    type: str  # without const
+    name: str
+    array: bool = False
+    private: bool = False  # behind /*< private >*/
+    attributes: dict = field(default_factory=dict)
+    sentence: str = ""
+
+
+@dataclass
+class Struct:
+    name: str
+    fields: list
+    header: str
+
+
+@dataclass
+class Declarations:
+    functions: list = field(default_factory=list)
+    structs: list = field(default_factory=list)
+    enums: set = field(default_factory=set)
+    callbacks: set = field(default_factory=set)
+
+
 def _without_preprocessor(text):
     return re.sub(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", "", text, flags=re.M | re.S)
 
@@ -66,7 +94,9 @@ def _statements(text):
             continue
         newlines = 0
         if token.startswith(("/*", "//")):
-            if not tokens and depth == 0:
+            if token == PRIVATE:
+                tokens.append(token)
+            elif not tokens and depth == 0:
                 comment = comment + "\n" + token if comment and token.startswith("//") else token
             continue
         if token in ("G_BEGIN_DECLS", "G_END_DECLS"):
@@ -160,9 +190,56 @@ def _count_of(parameter, parameters):
     return "n" if "n" in names and not text else ""
 
 
+def _lines_of(comment):
+    """The annotations and the sentence of each "@name: (…) (…): …" of a comment."""
+    text = re.sub(r"\n\s*\*(?: |$|(?=\n)|/)", "\n", comment)
+    found = {}
+    for name, rest in re.findall(r"^@(\w+): ?(.*?)(?=^@\w+:|^\s*$|\Z)", text, re.M | re.S):
+        annotations, sentence = re.match(r"((?:\([^)]*\)\s*)*):?\s*(.*)", rest, re.S).groups()
+        attributes = re.search(r"\(attributes ([^)]*)\)", annotations)
+        pairs = [pair.partition("=")[::2] for pair in attributes[1].split()] if attributes else []
+        found[name] = dict(pairs), " ".join(sentence.split())
+    return found
+
+
+def _fields(tokens):
+    """Of one declaration: "int a" or "int a, b"."""
+    if "(" in tokens:  # a function
+        return [Field("", tokens[tokens.index("(") + 2])]
+    first, *others = _split([token for token in tokens if token != "const"])
+    parameter = _parameter(first)
+    return [Field(parameter.type, name, parameter.array) for name in [parameter.name] + [other[0] for other in others]]
+
+
+def _struct(comment, tokens, header):
+    start = tokens.index("{")
+    end = len(tokens) - tokens[::-1].index("}") - 1
+    name = tokens[end + 1] if tokens[0] == "typedef" else tokens[start - 1].lstrip("_")
+    struct, private, member = Struct(name, [], header), False, []
+    lines = _lines_of(comment)
+    for token in tokens[start + 1:end]:
+        if token == PRIVATE:
+            private = True
+        elif token != ";":
+            member.append(token)
+        else:
+            for one in _fields(member):
+                one.private = private
+                one.attributes, one.sentence = lines.get(one.name, ({}, ""))
+                struct.fields.append(one)
+            member = []
+    return struct
+
+
 def read(paths):
     """Every function of the headers, in order; raises Unreadable for a declaration that isn't understood."""
-    functions, callbacks = [], set()
+    return read_all(paths).functions
+
+
+def read_all(paths):
+    """What the headers declare, in order; raises Unreadable for a declaration that isn't understood."""
+    found = Declarations()
+    functions, callbacks = found.functions, found.callbacks
     for path in paths:
         with open(path, encoding="utf-8") as file:
             text = _without_preprocessor(file.read())
@@ -175,9 +252,13 @@ def read(paths):
                     functions.append(Function(tokens[4] + "_get_type", "GType", [], "", path))
                 elif tokens[0].startswith("G_D"):
                     raise Unreadable("macro " + tokens[0])
+                elif "{" in tokens and "struct" in tokens[:2]:
+                    found.structs.append(_struct(comment, tokens, path))
                 elif tokens[0] == "typedef":
                     if "(" in tokens and "{" not in tokens:
                         callbacks.add(tokens[tokens.index("(") + 2])
+                    elif tokens[1] == "enum":
+                        found.enums.add(tokens[-2])
                 elif tokens[0] in ("struct", "enum", "union", "extern") and (
                         "{" in tokens or "(" not in tokens):
                     continue
@@ -192,4 +273,4 @@ def read(paths):
             parameter.is_callback = parameter.type in callbacks or parameter.type in ("GDestroyNotify", "GAsyncReadyCallback")
             parameter.nullable = _is_nullable(function, parameter)
             parameter.count = _count_of(parameter, function.parameters)
-    return functions
+    return found

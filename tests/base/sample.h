@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gio/gio.h>
+
+/* Structs with a field of each kind, for the tables that bazel/fields.py writes. */
+
+typedef enum { MUSTER_SAMPLE_RED, MUSTER_SAMPLE_BLUE } MusterSampleColour;
+
+typedef void (*MusterSampleFunc) (gpointer user_data);
+
+typedef struct {
+  const char *text;
+  gint64 number;
+} MusterPart;
+
+MusterPart *muster_part_copy (const MusterPart *self);
+void muster_part_free (MusterPart *self);
+GType muster_part_get_type (void);
+
+/**
+ * MusterSample:
+ * @share: (attributes min=0 max=0.5): a number of a range
+ * @least: (attributes min=-1): a number of a range that is open above
+ */
+typedef struct {
+  const char *name;
+  gint64 number;
+  gboolean is_on;
+  guint64 bytes_in_all;
+  double share;
+  int least;
+  MusterSampleColour colour;
+  const char *const *words; /* NULL-terminated */
+  const char *const *feeds;
+  gsize n_feeds;
+  GBytes *bytes;
+  GCancellable *object;
+  GFile *file;
+  GCancellable *const *objects;
+  gsize n_objects;
+  MusterPart part;
+  const MusterPart *parts;
+  gsize n_parts;
+  MusterSampleFunc func;
+  gpointer user_data;
+  /*< private >*/
+  GBytes *func_owner;
+} MusterSample;
+
+MusterSample *muster_sample_copy (const MusterSample *self);
+void muster_sample_free (MusterSample *self);
+GType muster_sample_get_type (void);
