@@ -3,12 +3,17 @@
 """The reader of headers: what it must understand, and what it mustn't pass over."""
 
 import os
+import re
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bazel"))
-import declarations
+import declarations  # noqa: E402
+import fields  # noqa: E402
+
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../train/training.h"), encoding="utf-8") as header:
+    TRAINING = header.read()
 
 
 def read(text):
@@ -51,6 +56,45 @@ class Declarations(unittest.TestCase):
                      "void other_a (int x);", "void muster_a (int x)"):
             with self.assertRaises(declarations.Unreadable, msg=text):
                 read(text)
+
+    def test_a_struct_is_read_with_what_its_comment_says_of_each_field(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".h") as file:
+            file.write("/**\n * MusterA:\n * @x: (attributes min=0 max=9): how\n *   many\n * @f: (nullable): what\n *\n * A.\n */\n"
+                       "typedef struct {\n  int x, y;\n  void (*f) (int);\n  /*< private >*/\n  const char *const *names;\n} MusterA;\n")
+            file.flush()
+            (struct,) = declarations.read_all([file.name]).structs
+        x, y, f, names = struct.fields
+        self.assertEqual((struct.name, x.type, x.name, x.attributes, x.sentence), ("MusterA", "int", "x", {"min": "0", "max": "9"}, "how many"))
+        self.assertEqual((y.name, f.name, f.type, f.sentence), ("y", "f", "", "what"))
+        self.assertEqual((names.type, names.private, x.private), ("char **", True, False))
+
+
+class Fields(unittest.TestCase):
+    """A table of the fields of train/training.h, to which a setting is added."""
+
+    def table(self, line="", member=""):
+        text = TRAINING.replace(" * @until_step:", line + " * @until_step:", 1).replace("  gint64 until_step;", member + "  gint64 until_step;", 1)
+        with tempfile.NamedTemporaryFile("w", suffix=".h") as file:
+            file.write(text)
+            file.flush()
+            listed = fields.listed([file.name]) + "".join("struct %s\n" % name for name in set(re.findall(r"Muster\w+", TRAINING)))
+            return fields.source_of(fields.Types(listed, [file.name]), [file.name])
+
+    def test_a_new_setting_is_a_line_and_a_member(self):
+        row = '.name = "patience"'
+        self.assertNotIn(row, self.table())
+        table = self.table(" * @patience: (attributes min=0 max=100): how often to try again\n", "  guint patience;\n")
+        (line,) = (line for line in table.splitlines() if row in line)
+        self.assertIn(".kind = MUSTER_FIELD_UINT", line)
+        self.assertIn(".has_range = TRUE, .min = 0, .max = 100", line)
+
+    def test_what_a_copy_would_share_by_mistake_is_refused(self):
+        with self.assertRaisesRegex(SystemExit, "MusterTraining.patience has a type that no public header declares: MusterPatience"):
+            self.table(member="  MusterPatience *patience;\n")
+
+    def test_an_attribute_that_does_not_exist_is_refused(self):
+        with self.assertRaisesRegex(SystemExit, "MusterTraining.patience has the unknown attributes most"):
+            self.table(" * @patience: (attributes most=3): how often\n", "  guint patience;\n")
 
 
 if __name__ == "__main__":
