@@ -163,10 +163,10 @@ const MusterOp muster_core_ops[] = {
      MUSTER_OP_RESOURCE | MUSTER_OP_MERGES},
     {"NoOp", " -> ", "", nothing, 0},
     {"Variable", " -> ref:&dtype", "dtype:any shape container shared_name", reference_variable,
-     MUSTER_OP_STATEFUL},
+     MUSTER_OP_READER},
     {"VariableV2", " -> ref:&dtype", "dtype:any shape container shared_name", reference_variable,
-     MUSTER_OP_STATEFUL},
+     MUSTER_OP_READER},
     {"VarHandleOp", " -> resource:resource", "container shared_name dtype shape", variable_handle,
-     MUSTER_OP_STATEFUL},
+     MUSTER_OP_READER},
     {0},
 };

@@ -249,27 +249,6 @@ muster_run_stop_reason (MusterRun *self)
   return (MusterStop)why;
 }
 
-/* Whether an op changes a variable, by its name. */
-static gboolean
-writes (const char *op)
-{
-  static const char *const writers[] = {"Assign",
-                                        "Apply",
-                                        "SparseApply",
-                                        "ResourceApply",
-                                        "ResourceSparseApply",
-                                        "Scatter",
-                                        "ResourceScatter",
-                                        "StridedSliceAssign",
-                                        "ResourceStridedSliceAssign",
-                                        "CountUpTo",
-                                        "ResourceCountUpTo"};
-  for (gsize i = 0; i < G_N_ELEMENTS (writers); i++)
-    if (g_str_has_prefix (op, writers[i]))
-      return !g_str_equal (op, "ScatterNd") && !g_str_equal (op, "ScatterNdNonAliasingAdd");
-  return FALSE;
-}
-
 static gboolean
 has_written (MusterRun *self)
 {
@@ -277,7 +256,7 @@ has_written (MusterRun *self)
   for (guint32 i = 0; i < plan->n_nodes && !self->has_written; i++) {
     const gboolean is_done =
         self->done != NULL ? self->done[i] == MUSTER_NODE_DONE : i < self->next;
-    self->has_written = is_done && writes (plan->nodes[i].op->name);
+    self->has_written = is_done && muster_op_acts (plan->nodes[i].op);
   }
   return self->has_written;
 }
@@ -292,9 +271,9 @@ muster_run_begin_end (MusterRun *self)
                                __ATOMIC_RELAXED);
 }
 
-/* A step that has changed a variable isn't cut off between two of its updates because its client
- * has died: nothing could undo the half of it. It may end, unless it waits for others. Apart from
- * its caller, which most steps call without. */
+/* A step that has changed something, such as a variable, isn't cut off between two of its updates
+ * because its client has died: nothing could undo the half of it. It may end, unless it waits for
+ * others. Apart from its caller, which most steps call without. */
 static __attribute__ ((noinline)) gboolean
 may_end (MusterRun *self, MusterStop why)
 {

@@ -14,7 +14,7 @@ typedef struct _MusterKernel MusterKernel;
 typedef gboolean (*MusterKernelFunc) (MusterKernel *k, GError **error);
 
 typedef enum {
-  MUSTER_OP_STATEFUL = 1 << 0, /* has a side effect, or varying results: always computed */
+  MUSTER_OP_STATEFUL = 1 << 0, /* has a side effect: always computed */
   MUSTER_OP_UNINITIALIZED =
       1
       << 1, /* accepts a reference to a variable without a value (Assign, IsVariableInitialized) */
@@ -23,6 +23,9 @@ typedef enum {
   MUSTER_OP_RESOURCE = 1 << 3, /* creates a MusterResource, or takes the handle of one */
   MUSTER_OP_HANDLES =
       1 << 4, /* moves elements of any type, handles too: these are numbers to the kernel, int64 */
+  MUSTER_OP_READER =
+      1 << 5, /* always computed too, as its results vary, but leaves nothing behind, or what
+                 another try finds: a resource by its name. Not with MUSTER_OP_STATEFUL. */
 } MusterOpFlags;
 
 typedef struct {
@@ -32,6 +35,13 @@ typedef struct {
   MusterKernelFunc compute;
   MusterOpFlags flags;
 } MusterOp;
+
+/* Whether the op, once it has begun, may have left something behind: a changed variable, a file. */
+static inline gboolean
+muster_op_acts (const MusterOp *op)
+{
+  return (op->flags & MUSTER_OP_STATEFUL) != 0;
+}
 
 /* What a kernel computes once for its node and reuses in later steps. Concurrent steps may each
  * have their own, or none. */

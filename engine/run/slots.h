@@ -69,7 +69,7 @@ struct _MusterRun {
   gsize n_suspended;    /* the kernels that took the place of suspended ones */
   GError *error;        /* (owned) (nullable) the first */
   gint stop;            /* atomic: MusterStop */
-  gboolean has_written; /* once it was to stop: it has changed a variable */
+  gboolean has_written; /* once it was to stop: one of its ops has left something behind */
   gint64 end_by_us;     /* atomic: until when it goes on nevertheless; 0: it wasn't to stop */
   MusterMemoryWait wait;
 
@@ -121,8 +121,6 @@ void muster_run_notify (MusterRun *self);
  * was refused memory that others use, and its run has changed something that nothing can undo. If
  * the run was stopped meanwhile, that becomes its error. */
 gboolean muster_run_await_memory (MusterKernel *k, GError **error);
-/* Whether an op, once it has begun, may have left something behind. */
-gboolean muster_op_acts (const MusterOp *op);
 
 /* After a failure: forgets that this thread was refused memory (base/memory_account_private.h) if
  * the run has left something behind, or needs more than there is without others. */

@@ -748,7 +748,8 @@ MUSTER_TEST (MemoryLimit, draws_after_a_wait_what_it_would_have_drawn)
   MUSTER_EXPECT_TRUE (muster_tensor_equal (asking.asked, same));
 }
 
-/* Every op that is always computed either leaves something behind or is a reader of repeat.c. */
+/* Every op that is always computed leaves something behind, but for MUSTER_OP_READER. That none is
+ * forgotten: //tests/tensorflow:descriptors_test. */
 static const char acting[] =
     "AccumulatorApplyGradient AccumulatorSetGlobalStep AccumulatorTakeGradient "
     "AddManySparseToTensorsMap AddSparseToTensorsMap ApplyAdaMax ApplyAdadelta ApplyAdagrad "
@@ -797,7 +798,7 @@ MUSTER_TEST (MemoryLimit, knows_of_every_op_whether_it_acts)
     const MusterOp *op = muster_op_find_entry (names->pdata[i])->op;
     n_acting += muster_op_acts (op);
     if (muster_op_acts (op) != g_strv_contains ((const char *const *)all, op->name))
-      MUSTER_FAIL ("%s: does it act, or is it among the readers of repeat.c?", op->name);
+      MUSTER_FAIL ("%s: is it MUSTER_OP_STATEFUL or MUSTER_OP_READER?", op->name);
   }
   MUSTER_EXPECT_EQ (n_acting, g_strv_length (all));
 }

@@ -114,7 +114,7 @@ class Descriptors(peer.TestCase):
 
     def test_the_engine_accounts_for_every_attribute(self):
         """Each that an op of TensorFlow declares is read, must be false, or has no effect; and it declares each that we list."""
-        ops = dict(line.split("\t") for line in self.ops_tool())
+        ops = {op: attributes for op, attributes, _ in self.all_ops()}
         declared = {op: [attr.name for attr in op_def_registry.get(op).attr] for op in ops}
         self.assertEqual(self.ops_tool(*("%s:%s" % (op, attr) for op in ops for attr in declared[op])), [])
         for op, attributes in ops.items():
@@ -123,7 +123,7 @@ class Descriptors(peer.TestCase):
 
     def test_the_engine_wants_as_many_tensors(self):
         """How many there are at least of an argument that is several, and how long a list of types is."""
-        for op, attributes in (line.split("\t") for line in self.ops_tool()):
+        for op, attributes, _ in self.all_ops():
             mine = dict(re.findall(r"(\w+)>=(\d+)", attributes))
             declared = op_def_registry.get(op)
             many = {name for arg in [*declared.input_arg, *declared.output_arg] for name in (arg.number_attr, arg.type_list_attr)}
@@ -131,6 +131,20 @@ class Descriptors(peer.TestCase):
                 if attr.name in many:
                     self.assertEqual(int(mine.pop(attr.name, 1)), attr.minimum, "%s of %s" % (attr.name, op))
             self.assertEqual(mine, {}, op)
+
+    def test_the_engine_knows_what_has_a_state(self):
+        """What acts or reads has one in TensorFlow, or takes a variable; what only computes hasn't and doesn't."""
+        for op, _, effect in self.all_ops():
+            declared = op_def_registry.get(op)
+            has_state = declared.is_stateful or any(arg.is_ref for arg in declared.input_arg)
+            if op == "GenerateVocabRemapping":  # reads files, which are no state there
+                has_state = True
+            elif op in ("RefMerge", "RefSwitch", "StatelessRandomGetAlg"):  # passes references on; varies by the device
+                has_state = False
+            self.assertEqual(effect != "", has_state, op)
+
+    def all_ops(self):
+        return [line.split("\t") for line in self.ops_tool()]
 
     def ops_tool(self, *arguments):
         return subprocess.run([OPS_TOOL, *arguments], stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout.splitlines()

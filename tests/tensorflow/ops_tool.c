@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prints what the engine has: a line for each op, its name and attributes. With arguments, each an
+/* Prints what the engine has: a line for each op, its name, its attributes
+ * and whether it "acts", "reads" or only computes (""). With arguments, each an
  * op and an attribute, OP:NAME: those that it hasn't. */
 #include "engine/run/registry.h"
 #include "engine/session/op_tables.h"
@@ -12,7 +13,9 @@ print_ops (void)
   g_autoptr (GPtrArray) names = muster_op_names ();
   for (guint i = 0; i < names->len; i++) {
     const char *name = g_ptr_array_index (names, i);
-    printf ("%s\t%s\n", name, muster_op_find_entry (name)->op->attributes);
+    const MusterOp *op = muster_op_find_entry (name)->op;
+    const char *effect = (op->flags & MUSTER_OP_READER) != 0 ? "reads" : "";
+    printf ("%s\t%s\t%s\n", name, op->attributes, muster_op_acts (op) ? "acts" : effect);
   }
 }
 

@@ -451,6 +451,7 @@ compute_dynamic_partition (MusterKernel *k, GError **error)
 }
 
 #define S      MUSTER_OP_STATEFUL
+#define R      MUSTER_OP_READER
 #define INDEX  "Tindices:int32|int64"
 #define PLACES INDEX " bad_indices_policy"
 #define COPY   "tensor:T, indices:Tindices, updates:T -> output:T"
@@ -467,7 +468,7 @@ const MusterOp muster_nd_ops[] = {
      "Tparams:any|resource Tindices:int32|int64|int16 bad_indices_policy", compute_gather_nd,
      MUSTER_OP_HANDLES},
     {"ResourceGatherNd", "resource:resource, indices:Tindices -> output:dtype", "dtype:any " INDEX,
-     compute_resource_gather_nd, S},
+     compute_resource_gather_nd, R},
     {"ScatterNd", "indices:Tindices, updates:T, shape:Tindices -> output:T", "T:any " PLACES,
      compute_scatter_nd, 0},
     {"ScatterNdNonAliasingAdd", "input:T, indices:Tindices, updates:T -> output:T",

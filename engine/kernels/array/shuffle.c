@@ -51,7 +51,6 @@ compute_shuffle (MusterKernel *k, GError **error)
 }
 
 const MusterOp muster_shuffle_ops[] = {
-    {"RandomShuffle", "value:T -> output:T", "T:any seed seed2", compute_shuffle,
-     MUSTER_OP_STATEFUL},
+    {"RandomShuffle", "value:T -> output:T", "T:any seed seed2", compute_shuffle, MUSTER_OP_READER},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -201,6 +201,7 @@ compute_take (MusterKernel *k, GError **error)
 }
 
 #define S      (MUSTER_OP_STATEFUL | MUSTER_OP_RESOURCE)
+#define R      (MUSTER_OP_READER | MUSTER_OP_RESOURCE)
 #define REF    "handle:&string"
 #define HANDLE "handle:resource"
 #define APPLY  ", local_step:int64, gradient:dtype ->"
@@ -214,14 +215,14 @@ compute_take (MusterKernel *k, GError **error)
 #define KIND      "dtype shape container shared_name reduction_type"
 
 const MusterOp muster_accumulator_ops[] = {
-    {"ConditionalAccumulator", " -> " REF, KIND, compute_accumulator, S},
-    {"ResourceConditionalAccumulator", " -> " HANDLE, KIND, compute_accumulator, S},
-    {"SparseConditionalAccumulator", " -> " REF, KIND, compute_accumulator, S},
+    {"ConditionalAccumulator", " -> " REF, KIND, compute_accumulator, R},
+    {"ResourceConditionalAccumulator", " -> " HANDLE, KIND, compute_accumulator, R},
+    {"SparseConditionalAccumulator", " -> " REF, KIND, compute_accumulator, R},
     {"AccumulatorApplyGradient", REF APPLY, NUMBER, compute_apply, S},
     {"ResourceAccumulatorApplyGradient", HANDLE APPLY, NUMBER, compute_apply, S},
     {"SparseAccumulatorApplyGradient", REF ROWS, NUMBER " has_known_shape", compute_apply_rows, S},
-    {"AccumulatorNumAccumulated", REF COUNT, "", compute_n_accumulated, S},
-    {"ResourceAccumulatorNumAccumulated", HANDLE COUNT, "", compute_n_accumulated, S},
+    {"AccumulatorNumAccumulated", REF COUNT, "", compute_n_accumulated, R},
+    {"ResourceAccumulatorNumAccumulated", HANDLE COUNT, "", compute_n_accumulated, R},
     {"AccumulatorSetGlobalStep", REF STEP, "", compute_set_global_step, S},
     {"ResourceAccumulatorSetGlobalStep", HANDLE STEP, "", compute_set_global_step, S},
     {"AccumulatorTakeGradient", REF TAKE, NUMBER, compute_take, S},

@@ -191,34 +191,36 @@ compute_is_closed (MusterKernel *k, GError **error)
 }
 
 #define F (MUSTER_OP_STATEFUL | MUSTER_OP_RESOURCE)
+#define R (MUSTER_OP_READER | MUSTER_OP_RESOURCE)
 
 #define KIND     "component_types shapes capacity container shared_name"
 #define SHUFFLED KIND " min_after_dequeue seed seed2"
 
-#define BOTH(name, inputs, outputs, attrs, compute)                                                \
-  {name, "handle:&string" inputs " -> " outputs, attrs, compute, F},                               \
+#define BOTH(name, inputs, outputs, attrs, compute, flags)                                         \
+  {name, "handle:&string" inputs " -> " outputs, attrs, compute, flags},                           \
   {                                                                                                \
-    name "V2", "handle:resource" inputs " -> " outputs, attrs, compute, F                          \
+    name "V2", "handle:resource" inputs " -> " outputs, attrs, compute, flags                      \
   }
 
 const MusterOp muster_queue_ops[] = {
-    {"FIFOQueue", " -> handle:&string", KIND, compute_queue, F},
-    {"FIFOQueueV2", " -> handle:resource", KIND, compute_queue, F},
-    {"PaddingFIFOQueue", " -> handle:&string", KIND, compute_queue, F},
-    {"PaddingFIFOQueueV2", " -> handle:resource", KIND, compute_queue, F},
-    {"PriorityQueue", " -> handle:&string", KIND, compute_queue, F},
-    {"PriorityQueueV2", " -> handle:resource", KIND, compute_queue, F},
-    {"RandomShuffleQueue", " -> handle:&string", SHUFFLED, compute_queue, F},
-    {"RandomShuffleQueueV2", " -> handle:resource", SHUFFLED, compute_queue, F},
-    BOTH ("QueueEnqueue", ", components:*Tcomponents", "", "timeout_ms", compute_enqueue),
-    BOTH ("QueueEnqueueMany", ", components:*Tcomponents", "", "timeout_ms", compute_enqueue_many),
-    BOTH ("QueueDequeue", "", "components:*component_types", "timeout_ms", compute_dequeue),
+    {"FIFOQueue", " -> handle:&string", KIND, compute_queue, R},
+    {"FIFOQueueV2", " -> handle:resource", KIND, compute_queue, R},
+    {"PaddingFIFOQueue", " -> handle:&string", KIND, compute_queue, R},
+    {"PaddingFIFOQueueV2", " -> handle:resource", KIND, compute_queue, R},
+    {"PriorityQueue", " -> handle:&string", KIND, compute_queue, R},
+    {"PriorityQueueV2", " -> handle:resource", KIND, compute_queue, R},
+    {"RandomShuffleQueue", " -> handle:&string", SHUFFLED, compute_queue, R},
+    {"RandomShuffleQueueV2", " -> handle:resource", SHUFFLED, compute_queue, R},
+    BOTH ("QueueEnqueue", ", components:*Tcomponents", "", "timeout_ms", compute_enqueue, F),
+    BOTH ("QueueEnqueueMany", ", components:*Tcomponents", "", "timeout_ms", compute_enqueue_many,
+          F),
+    BOTH ("QueueDequeue", "", "components:*component_types", "timeout_ms", compute_dequeue, F),
     BOTH ("QueueDequeueMany", ", n:int32", "components:*component_types", "timeout_ms",
-          compute_dequeue_many),
+          compute_dequeue_many, F),
     BOTH ("QueueDequeueUpTo", ", n:int32", "components:*component_types", "timeout_ms",
-          compute_dequeue_up_to),
-    BOTH ("QueueClose", "", "", "cancel_pending_enqueues", compute_close),
-    BOTH ("QueueSize", "", "size:int32", "", compute_size),
-    BOTH ("QueueIsClosed", "", "is_closed:bool", "", compute_is_closed),
+          compute_dequeue_up_to, F),
+    BOTH ("QueueClose", "", "", "cancel_pending_enqueues", compute_close, F),
+    BOTH ("QueueSize", "", "size:int32", "", compute_size, R),
+    BOTH ("QueueIsClosed", "", "is_closed:bool", "", compute_is_closed, R),
     {NULL, NULL, NULL, NULL, 0},
 };

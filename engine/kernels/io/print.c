@@ -306,15 +306,15 @@ compute_timestamp (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-#define S MUSTER_OP_STATEFUL
+#define R MUSTER_OP_READER
 
 const MusterOp muster_print_ops[] = {
-    {"Assert", "condition:bool, data:*T ->", "summarize", compute_assert, S},
+    {"Assert", "condition:bool, data:*T ->", "summarize", compute_assert, R},
     {"Print", "input:T, data:*U -> output:T", "T:any U>=0 message first_n summarize", compute_print,
-     S},
-    {"PrintV2", "input:string ->", "output_stream end", compute_print_v2, S},
+     R},
+    {"PrintV2", "input:string ->", "output_stream end", compute_print_v2, R},
     {"StringFormat", "inputs:*T -> output:string", "T>=0 template placeholder summarize",
      compute_format, 0},
-    {"Timestamp", " -> ts:double", "", compute_timestamp, S},
+    {"Timestamp", " -> ts:double", "", compute_timestamp, R},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -268,10 +268,10 @@ compute_accidental_hits (MusterKernel *k, GError **error)
 
 const MusterOp muster_candidate_ops[] = {
     {"UniformCandidateSampler", MUSTER_SAMPLER, MUSTER_SAMPLED " range_max", compute_uniform,
-     MUSTER_OP_STATEFUL},
+     MUSTER_OP_READER},
     {"LogUniformCandidateSampler", MUSTER_SAMPLER, MUSTER_SAMPLED " range_max", compute_log_uniform,
-     MUSTER_OP_STATEFUL},
-    {"AllCandidateSampler", MUSTER_SAMPLER, MUSTER_SAMPLED, compute_all, MUSTER_OP_STATEFUL},
+     MUSTER_OP_READER},
+    {"AllCandidateSampler", MUSTER_SAMPLER, MUSTER_SAMPLED, compute_all, MUSTER_OP_READER},
     {"ComputeAccidentalHits",
      "true_classes:int64, sampled_candidates:int64 -> indices:int32, ids:int64, weights:float",
      "num_true seed seed2", compute_accidental_hits, 0},

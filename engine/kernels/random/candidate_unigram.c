@@ -411,6 +411,6 @@ const MusterOp muster_candidate_unigram_ops[] = {
      compute_learned, MUSTER_OP_STATEFUL},
     {"FixedUnigramCandidateSampler", MUSTER_SAMPLER,
      MUSTER_SAMPLED " range_max vocab_file distortion num_reserved_ids num_shards shard unigrams",
-     compute_fixed, MUSTER_OP_STATEFUL},
+     compute_fixed, MUSTER_OP_READER},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -291,7 +291,7 @@ DRAW (compute_keyed_word, muster_draw_keyed, draw_word)
 
 #define SHAPED   "shape:T -> output:dtype"
 #define FLOATS   "T:int32|int64 dtype:float"
-#define S        MUSTER_OP_STATEFUL
+#define R        MUSTER_OP_READER
 #define SEEDED   "shape:T, seed:Tseed"
 #define SEEDED_T "T:int32|int64 Tseed:int64|int32 "
 #define KEYED    "shape:Tshape, key:uint64, counter:uint64, alg:int32"
@@ -301,11 +301,11 @@ DRAW (compute_keyed_word, muster_draw_keyed, draw_word)
 #define WORDS    "dtype:uint64|int32|int64|uint32"
 
 const MusterOp muster_random_ops[] = {
-    {"RandomUniform", SHAPED, FLOATS " seed seed2", compute_own_uniform, S},
-    {"RandomStandardNormal", SHAPED, FLOATS " seed seed2", compute_own_normal, S},
-    {"TruncatedNormal", SHAPED, FLOATS " seed seed2", compute_own_truncated, S},
+    {"RandomUniform", SHAPED, FLOATS " seed seed2", compute_own_uniform, R},
+    {"RandomStandardNormal", SHAPED, FLOATS " seed seed2", compute_own_normal, R},
+    {"TruncatedNormal", SHAPED, FLOATS " seed seed2", compute_own_truncated, R},
     {"RandomUniformInt", "shape:T, minval:Tout, maxval:Tout -> output:Tout",
-     "T:int32|int64 Tout:int32|int64 seed seed2", compute_own_integer, S},
+     "T:int32|int64 Tout:int32|int64 seed seed2", compute_own_integer, R},
     {"StatelessRandomUniform", SEEDED TO, SEEDED_T "dtype:float", compute_seeded_uniform, 0},
     {"StatelessRandomNormal", SEEDED TO, SEEDED_T "dtype:float", compute_seeded_normal, 0},
     {"StatelessTruncatedNormal", SEEDED TO, SEEDED_T "dtype:float", compute_seeded_truncated, 0},

@@ -283,17 +283,18 @@ DRAW (compute_seeded_poisson, muster_draw_seeded, draw_poisson)
 DRAW (compute_keyed_gamma, muster_draw_keyed, draw_gamma)
 
 #define S       MUSTER_OP_STATEFUL
+#define R       MUSTER_OP_READER
 #define CLASSES "logits:T, num_samples:int32"
 #define LOGITS  "T:float output_dtype:int64|int32"
 #define SEEDED  "T:int32|int64 Tseed:int64|int32 "
 #define COUNTS  "dtype:int64|half|float|double|int32"
 
 const MusterOp muster_random_sampled_ops[] = {
-    {"Multinomial", CLASSES " -> output:output_dtype", LOGITS " seed seed2", compute_classes, S},
+    {"Multinomial", CLASSES " -> output:output_dtype", LOGITS " seed seed2", compute_classes, R},
     {"StatelessMultinomial", CLASSES ", seed:Tseed -> output:output_dtype",
      LOGITS " Tseed:int64|int32", compute_seeded_classes, 0},
     {"RandomGamma", "shape:S, alpha:T -> output:T", "S:int32|int64 T:half|float|double seed seed2",
-     compute_own_each_gamma, S},
+     compute_own_each_gamma, R},
     {"StatelessRandomGammaV2", "shape:T, seed:Tseed, alpha:dtype -> output:dtype",
      SEEDED "dtype:half|float|double", compute_seeded_gamma, 0},
     {"StatelessRandomGammaV3",
@@ -301,7 +302,7 @@ const MusterOp muster_random_sampled_ops[] = {
      "shape_dtype:int32|int64 dtype:half|float|double", compute_keyed_gamma, 0},
     {"RandomPoissonV2", "shape:S, rate:R -> output:dtype",
      "S:int32|int64 R:double|half|float|int32|int64 " COUNTS " seed seed2",
-     compute_own_each_poisson, S},
+     compute_own_each_poisson, R},
     {"StatelessRandomPoisson", "shape:T, seed:Tseed, lam:Rtype -> output:dtype",
      SEEDED "Rtype:half|float|double|int32|int64 dtype:half|float|double|int32|int64",
      compute_seeded_poisson, 0},

@@ -69,12 +69,12 @@ compute_nothing (MusterKernel *k G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 const MusterOp muster_control_ops[] = {
     {"StopGradient", "input:T -> output:T", "T:any", compute_pass, 0},
     {"PreventGradient", "input:T -> output:T", "T:any message", compute_pass, 0},
-    {"GuaranteeConst", "input:T -> output:T", "T:any", compute_pass, MUSTER_OP_STATEFUL},
+    {"GuaranteeConst", "input:T -> output:T", "T:any", compute_pass, MUSTER_OP_READER},
     {"CheckNumericsV2", "tensor:T -> output:T", "T:float message", compute_check_numerics,
-     MUSTER_OP_STATEFUL},
+     MUSTER_OP_READER},
     {"CheckNumerics", "tensor:T -> output:T", "T:float message", compute_check_numerics,
-     MUSTER_OP_STATEFUL},
+     MUSTER_OP_READER},
     {"EnsureShape", "input:T -> output:T", "T:any shape", compute_ensure_shape, 0},
-    {"DisableCopyOnRead", "resource:resource ->", "", compute_nothing, MUSTER_OP_STATEFUL},
+    {"DisableCopyOnRead", "resource:resource ->", "", compute_nothing, MUSTER_OP_READER},
     {NULL, NULL, NULL, NULL, 0},
 };

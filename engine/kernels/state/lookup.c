@@ -293,6 +293,7 @@ compute_initialize_from_text (MusterKernel *k, GError **error)
 }
 
 #define S         (MUSTER_OP_STATEFUL | MUSTER_OP_RESOURCE)
+#define R         (MUSTER_OP_READER | MUSTER_OP_RESOURCE)
 #define REF       "table_handle:&string"
 #define NAMED     "container shared_name use_node_name_sharing"
 #define TABLE     NAMED " key_dtype value_dtype"
@@ -311,29 +312,29 @@ compute_initialize_from_text (MusterKernel *k, GError **error)
 #define ANY_OUT   "Tkeys:any Tvalues:any"
 
 const MusterOp muster_lookup_ops[] = {
-    {"HashTable", " -> " REF, TABLE, compute_table, S},
-    {"HashTableV2", " -> " HANDLE, TABLE, compute_table, S},
-    {"MutableHashTable", " -> " REF, TABLE, compute_table, S},
-    {"MutableHashTableV2", " -> " HANDLE, TABLE, compute_table, S},
-    {"MutableHashTableOfTensors", " -> " REF, TABLE " value_shape", compute_table, S},
-    {"MutableHashTableOfTensorsV2", " -> " HANDLE, TABLE " value_shape", compute_table, S},
+    {"HashTable", " -> " REF, TABLE, compute_table, R},
+    {"HashTableV2", " -> " HANDLE, TABLE, compute_table, R},
+    {"MutableHashTable", " -> " REF, TABLE, compute_table, R},
+    {"MutableHashTableV2", " -> " HANDLE, TABLE, compute_table, R},
+    {"MutableHashTableOfTensors", " -> " REF, TABLE " value_shape", compute_table, R},
+    {"MutableHashTableOfTensorsV2", " -> " HANDLE, TABLE " value_shape", compute_table, R},
     {"MutableDenseHashTableV2", DENSE HANDLE,
      DENSE_KEY " " NAMED " value_dtype value_shape initial_num_buckets max_load_factor",
-     compute_table, S},
+     compute_table, R},
     {"InitializeTable", REF FILL, ANY_KEY, compute_initialize, S},
     {"InitializeTableV2", HANDLE FILL, ANY_KEY, compute_initialize, S},
     {"InitializeTableFromTextFile", REF TEXT, LINES, compute_initialize_from_text, S},
     {"InitializeTableFromTextFileV2", HANDLE TEXT, LINES, compute_initialize_from_text, S},
-    {"LookupTableFind", REF FIND, ANY_IN, compute_find, S},
-    {"LookupTableFindV2", HANDLE FIND, ANY_IN, compute_find, S},
+    {"LookupTableFind", REF FIND, ANY_IN, compute_find, R},
+    {"LookupTableFindV2", HANDLE FIND, ANY_IN, compute_find, R},
     {"LookupTableInsert", REF INSERT, ANY_IN, compute_insert, S},
     {"LookupTableInsertV2", HANDLE INSERT, ANY_IN, compute_insert, S},
     {"LookupTableImport", REF INSERT, ANY_IN, compute_import, S},
     {"LookupTableImportV2", HANDLE INSERT, ANY_IN, compute_import, S},
-    {"LookupTableExport", REF EXPORT, ANY_OUT, compute_export, S},
-    {"LookupTableExportV2", HANDLE EXPORT, ANY_OUT, compute_export, S},
-    {"LookupTableSize", REF SIZE, "", compute_size, S},
-    {"LookupTableSizeV2", HANDLE SIZE, "", compute_size, S},
+    {"LookupTableExport", REF EXPORT, ANY_OUT, compute_export, R},
+    {"LookupTableExportV2", HANDLE EXPORT, ANY_OUT, compute_export, R},
+    {"LookupTableSize", REF SIZE, "", compute_size, R},
+    {"LookupTableSizeV2", HANDLE SIZE, "", compute_size, R},
     {"LookupTableRemoveV2", HANDLE ", keys:Tin ->", "Tin:any", compute_remove, S},
     {NULL, NULL, NULL, NULL, 0},
 };

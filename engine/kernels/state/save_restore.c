@@ -373,12 +373,13 @@ compute_sharded_filespec (MusterKernel *k, GError **error)
 }
 
 #define S MUSTER_OP_STATEFUL
+#define R MUSTER_OP_READER
 
 const MusterOp muster_save_restore_ops[] = {
     {"SaveV2", "prefix:string, tensor_names:string, shape_and_slices:string, tensors:*dtypes ->",
      "", compute_save, S},
     {"RestoreV2", "prefix:string, tensor_names:string, shape_and_slices:string -> tensors:*dtypes",
-     "", compute_restore, S},
+     "", compute_restore, R},
     {"MergeV2Checkpoints", "checkpoint_prefixes:string, destination_prefix:string ->",
      "delete_old_dirs allow_missing_files=false", compute_merge, S},
     {"ShardedFilename", "basename:string, shard:int32, num_shards:int32 -> filename:string", "",

@@ -371,6 +371,7 @@ SCATTER (compute_scatter_max, muster_max_loops)
 SCATTER (compute_scatter_update, NULL)
 
 #define S        MUSTER_OP_STATEFUL
+#define R        MUSTER_OP_READER
 #define ON_REF   "ref:&T, value:T -> output_ref:&T"
 #define ON_VAR   "resource:resource, value:dtype ->"
 #define REF_ROWS "ref:&T, indices:Tindices, updates:T -> output_ref:&T"
@@ -385,20 +386,20 @@ const MusterOp muster_state_ops[] = {
     {"AssignVariableOp", ON_VAR, "dtype:any validate_shape", compute_assign_variable, S},
     {"AssignAddVariableOp", ON_VAR, "dtype:number", compute_assign_add, S},
     {"AssignSubVariableOp", ON_VAR, "dtype:number", compute_assign_sub, S},
-    {"ReadVariableOp", "resource:resource -> value:dtype", "dtype:any", compute_read_variable, S},
+    {"ReadVariableOp", "resource:resource -> value:dtype", "dtype:any", compute_read_variable, R},
     {"VariableShape", "input:resource -> output:out_type", "out_type:int32|int64",
-     compute_variable_shape, S},
+     compute_variable_shape, R},
     {"DestroyResourceOp", "resource:resource ->", "ignore_lookup_error", compute_destroy,
      S | MUSTER_OP_RESOURCE},
     {"IsVariableInitialized", "ref:&dtype -> is_initialized:bool", "dtype:any",
-     compute_is_initialized, S | MUSTER_OP_UNINITIALIZED},
+     compute_is_initialized, R | MUSTER_OP_UNINITIALIZED},
     {"VarIsInitializedOp", "resource:resource -> is_initialized:bool", "", compute_is_initialized,
-     S},
+     R},
     {"CountUpTo", "ref:&T -> output:T", "T:int32|int64 limit", compute_count_up_to, S},
     {"ResourceCountUpTo", "resource:resource -> output:T", "T:int32|int64 limit",
      compute_count_up_to, S},
     {"ResourceGather", "resource:resource, indices:Tindices -> output:dtype",
-     "dtype:any Tindices:int32|int64 batch_dims", compute_resource_gather, S},
+     "dtype:any Tindices:int32|int64 batch_dims", compute_resource_gather, R},
     {"ScatterAdd", REF_ROWS, REF_T, compute_scatter_add, S},
     {"ScatterSub", REF_ROWS, REF_T, compute_scatter_sub, S},
     {"ScatterMul", REF_ROWS, REF_T, compute_scatter_mul, S},

@@ -336,10 +336,10 @@ compute_matrix (MusterKernel *k, GError **error)
 const MusterOp muster_warm_start_ops[] = {
     {"GenerateVocabRemapping",
      "new_vocab_file:string, old_vocab_file:string -> remapping:int64, num_present:int32",
-     "new_vocab_offset num_new_vocab old_vocab_size", compute_vocabulary, MUSTER_OP_STATEFUL},
+     "new_vocab_offset num_new_vocab old_vocab_size", compute_vocabulary, MUSTER_OP_READER},
     {"LoadAndRemapMatrix",
      "ckpt_path:string, old_tensor_name:string, row_remapping:int64, col_remapping:int64, "
      "initializing_values:float -> output_matrix:float",
-     "num_rows num_cols max_rows_in_memory", compute_matrix, MUSTER_OP_STATEFUL},
+     "num_rows num_cols max_rows_in_memory", compute_matrix, MUSTER_OP_READER},
     {NULL, NULL, NULL, NULL, 0},
 };
