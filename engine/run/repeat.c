@@ -16,6 +16,21 @@
 #define UNCHANGED_US (5 * MUSTER_SECOND)
 #define PAUSE_US     (20 * MUSTER_MILLISECOND)
 
+static MusterClock *test_clock; /* atomic (nullable) */
+
+void
+muster_run_wait_by_clock (MusterClock *clock)
+{
+  __atomic_store_n (&test_clock, clock, __ATOMIC_RELEASE);
+}
+
+static MusterClock *
+wait_clock (void)
+{
+  MusterClock *clock = __atomic_load_n (&test_clock, __ATOMIC_ACQUIRE);
+  return clock != NULL ? clock : muster_system_clock ();
+}
+
 /* The node that has failed may have changed something as well. */
 static gboolean
 has_begun (const MusterRun *self, guint32 position)
@@ -93,7 +108,7 @@ drop_try (MusterKernel *k)
 static void
 pause_run (MusterRun *self)
 {
-  MusterClock *clock = muster_system_clock ();
+  MusterClock *clock = wait_clock ();
   const gint64 now_us = muster_clock_now_us (clock);
   const gboolean is_counted = self->done == NULL;
   if (is_counted)
@@ -108,7 +123,7 @@ static void
 count_wait (MusterRun *self, gconstpointer node)
 {
   MusterMemoryWait *wait = &self->wait;
-  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  const gint64 now_us = muster_clock_now_us (wait_clock ());
   const guint64 used = muster_memory_used_in_all ();
   const gint64 passed_us = wait->node == node ? now_us - wait->paused_us : 0;
   wait->us += passed_us;

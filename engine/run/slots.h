@@ -121,6 +121,8 @@ void muster_run_notify (MusterRun *self);
  * was refused memory that others use, and its run has changed something that nothing can undo. If
  * the run was stopped meanwhile, that becomes its error. */
 gboolean muster_run_await_memory (MusterKernel *k, GError **error);
+/* For tests: by which clock it waits; NULL: the machine's. */
+void muster_run_wait_by_clock (MusterClock *clock);
 
 /* After a failure: forgets that this thread was refused memory (base/memory_account_private.h) if
  * the run has left something behind, or needs more than there is without others. */

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process's limit of memory, as the engine keeps it.
 #include "base/memory_account_private.h"
+#include "base/parallel_private.h"
 #include "engine/resources/lookup_dense.h"
 #include "engine/resources/lookup_store.h"
 #include "engine/run/registry.h"
 #include "engine/run/slots.h"
 #include "engine/session/op_tables.h"
 #include "graph/buffer_pool_private.h"
+#include "tests/doubles/fake_clock.h"
 #include "tests/engine/fixture.h"
 
 #define MIB ((gsize)1 << 20)
@@ -610,6 +612,94 @@ MUSTER_TEST (MemoryLimit, ends_a_step_that_waits_at_its_deadline)
 
   MUSTER_EXPECT_ERROR (asking.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   expect_added (session, 2, 1);
+}
+
+/* --- by a fake clock --- */
+
+static void
+use_more (gpointer unused G_GNUC_UNUSED)
+{
+  muster_memory_add (MUSTER_MEMORY_GRAPHS, 64 << 10);
+}
+
+/* How long a step waits for memory that never comes, while what is in use changes so often. */
+static gint64
+waited_us (guint n_changes, gint64 interval_us)
+{
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_autoptr (MusterSession) session = open_filling (NULL);
+  for (guint i = 1; i <= n_changes; i++)
+    muster_fake_clock_at (clock, i * interval_us, use_more, NULL);
+  muster_run_wait_by_clock (MUSTER_CLOCK (clock));
+  g_auto (Asking) asking;
+  asking_begin (&asking, session, 5 * MIB, test_deadline ());
+  asking_join (&asking);
+  muster_run_wait_by_clock (NULL);
+  MUSTER_EXPECT_ERROR (asking.error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  muster_memory_release (MUSTER_MEMORY_GRAPHS,
+                         (gsize)(64 << 10) *
+                             MIN (n_changes, (guint)(30 * MUSTER_SECOND / interval_us)));
+  release_others ();
+  expect_added (session, 2, 1);
+  return muster_fake_clock_elapsed_us (clock);
+}
+
+MUSTER_TEST (MemoryLimit, lets_a_step_wait_thirty_seconds_in_all)
+{
+  const gint64 took_us = waited_us (12, 3 * MUSTER_SECOND);
+  MUSTER_EXPECT_GE (took_us, 30 * MUSTER_SECOND);
+  MUSTER_EXPECT_LT (took_us, 31 * MUSTER_SECOND);
+}
+
+MUSTER_TEST (MemoryLimit, lets_a_step_wait_five_seconds_without_a_change)
+{
+  const gint64 took_us = waited_us (1, 2 * MUSTER_SECOND);
+  MUSTER_EXPECT_GE (took_us, 7 * MUSTER_SECOND);
+  MUSTER_EXPECT_LT (took_us, 8 * MUSTER_SECOND);
+}
+
+/* Takes part in a loop of two pieces, each of which waits for the other. */
+static void
+meet (gint64 begin G_GNUC_UNUSED, gint64 end G_GNUC_UNUSED, gpointer n_there)
+{
+  const gint64 end_us = muster_clock_now_us (muster_system_clock ()) + 5 * MUSTER_SECOND;
+  g_atomic_int_inc ((gint *)n_there);
+  while (g_atomic_int_get ((gint *)n_there) < 2 &&
+         muster_clock_now_us (muster_system_clock ()) < end_us)
+    g_thread_yield ();
+  if (g_atomic_int_get ((gint *)n_there) < 2)
+    g_atomic_int_set ((gint *)n_there, -2);
+}
+
+static void
+run_loop (gpointer n_there)
+{
+  muster_parallel_for (2, 1, meet, n_there);
+  release_others ();
+}
+
+/* All processors but one are needed by others: a loop gets that one. */
+MUSTER_TEST (MemoryLimit, leaves_the_processor_of_a_step_that_waits_to_others)
+{
+  if (g_get_num_processors () < 2)
+    MUSTER_SKIP ("a machine of one processor");
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_autoptr (MusterSession) session = open_filling (NULL);
+  gint n_there = 0;
+  for (guint i = 1; i < g_get_num_processors (); i++)
+    muster_parallel_enter ();
+  muster_fake_clock_at (clock, MUSTER_SECOND, run_loop, &n_there);
+  muster_run_wait_by_clock (MUSTER_CLOCK (clock));
+  g_auto (Asking) asking;
+  asking_begin (&asking, session, 5 * MIB, test_deadline ());
+  asking_join (&asking);
+  muster_run_wait_by_clock (NULL);
+  for (guint i = 1; i < g_get_num_processors (); i++)
+    muster_parallel_leave ();
+
+  MUSTER_EXPECT_NO_ERROR (asking.error);
+  MUSTER_EXPECT_EQ (n_there, 2);
+  expect_added (session, 2, 2);
 }
 
 /* What the first half would hold, another gets. */
