@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import threading
 
 import numpy as np
 import tensorflow as tf
@@ -106,6 +107,27 @@ class Start(OnCluster):
         self.muster("worker:0", *self.model("run", "--target=train"))
         self.assertRegex(self.recover(folder), "^recovered 1 .*/model.ckpt-0$")
         self.assertEqual(self.values("chief:0", "w", "b"), [[1, 2], [3]])
+
+
+    def test_refuses_a_second_chief_before_it_resets_the_first_ones_model(self):
+        """Their masters may differ, and TensorFlow's reset throws away what the first has trained."""
+        folder = self.folder()
+        train = self.model("train", "--checkpoint-dir=" + folder, "--save-every=10")
+        first = subprocess.Popen([peer.MUSTER, *train, "--steps=1000000000", "--json"], env=self.cluster.environment("chief:0"),
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        watchdog = threading.Timer(peer.COMMAND_SECONDS, first.kill)
+        watchdog.start()
+        for end in first.stdout.close, first.wait, first.kill, watchdog.cancel:
+            self.addCleanup(end)
+        self.assertTrue(any('"saved"' in line for line in first.stdout))
+        before = self.values("worker:0", "w")[0]
+        said = self.muster("chief:0", *train, "--steps=10", code=4)
+        self.assertIn("is in use", said)
+        self.assertIn(":%d " % first.pid, said)
+        after = self.values("worker:0", "w")[0]
+        self.assertGreater(before[0], 10)
+        self.assertGreaterEqual(after[0], before[0], "the model was reset")
+        self.assertIsNone(first.poll())
 
 
 class Missing(OnCluster):
