@@ -128,8 +128,8 @@ muster_unended_free (MusterUnended *self)
 {
   if (self == NULL)
     return;
-  const MusterUnendedRequest sum = self->sum;
   g_mutex_lock (&lock);
+  const MusterUnendedRequest sum = self->sum; /* another thread may have ended it */
   drop (self, &sum);
   g_queue_unlink (&all, &self->link);
   g_mutex_unlock (&lock);
