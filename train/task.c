@@ -5,12 +5,12 @@
  *           +----------+
  *           v          |
  *   begin: JOIN --> CLAIM --> OPEN --> STEP <--> PAUSE
- *           ^          |        |        ^|         |
- *           |          |        |        |+---------+----+
- *           |          |        |        v               |
- *           |          |        |     RECOVER ---------->|
- *           |          |        v                        |
- *           +----------|------ END <---------------------+
+ *           ^          |        |       | ^        |
+ *           |          |        |       v |        |
+ *           |          |        |     RECOVER <----+
+ *           |          |        |       |          |
+ *           |          |        v       v          |
+ *           +----------|------ END <---------------+   (STEP, too, goes to END)
  *        another round |        |
  *                      v        |
  *                    LEAVE <----+
@@ -24,14 +24,14 @@
  *   END      ends the session: the last save, the job's end; and decides whether a round follows
  *   LEAVE    gives the slot back
  *
- * CLAIM to END is a round, which has one role (docs/decisions/0027). A task whose role is given has
- * one round and is no member: JOIN and CLAIM pass. Another round follows for one of three reasons:
+ * CLAIM to END is a round, which has one role (docs/decisions/0027). A task whose role is given is
+ * no member: JOIN and CLAIM pass. Another round follows for one of three reasons:
  *
- *   - The roster says so: the slot was lost, or the model has no chief and this worker is the next
- *     to try. A thread of the client hears that and stops the session. STEP sees it, so a round
- * ends between two steps; only a wait in OPEN or RECOVER is interrupted.
+ *   - The roster says so: the slot was lost, or the model has no chief and this worker is the
+ *     next to try. A thread of the client hears that and stops the session. STEP sees it, so a
+ *     round ends between two steps; only a wait in OPEN or RECOVER is interrupted.
  *   - Another task is the chief (is_replaced): the claim in OPEN was refused, or a chief's step,
- * save or announcement.
+ *     save or announcement. Only members go on as a worker.
  *   - All steps were done, but the session was lost before the end was (is_cut).
  *
  * So a takeover reads like this. The chief dies, and the server sends a roster without a chief. The
