@@ -146,7 +146,8 @@ run_steps (Trainer *self, int n)
 }
 
 static void
-note_ready (const MusterSessionReport *report G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
+note_ready (MusterTrainingObserver *observer G_GNUC_UNUSED,
+            const MusterSessionReport *report G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
             gpointer user_data)
 {
   *(double *)user_data = bench_now_s ();
@@ -159,7 +160,8 @@ time_training (Trainer *self, int n)
   static const char *const feeds[] = {"x:0", "y:0"};
   double ready_s = 0;
   g_autoptr (GError) error = NULL;
-  const MusterTrainingListener listener = {.ready = note_ready, .user_data = &ready_s};
+  g_autoptr (MusterTrainingObserver) observer = muster_training_observer_new ();
+  g_signal_connect (observer, "ready", G_CALLBACK (note_ready), &ready_s);
   MusterTensor *const arrays[] = {self->x, self->y};
   g_autoptr (MusterBatches) batches = muster_batches_new (arrays, 2, ROWS, 1, &error);
   bench_check (error, "making batches");
@@ -169,7 +171,7 @@ time_training (Trainer *self, int n)
                              .feeds = feeds,
                              .n_feeds = 2,
                              .until_step = n,
-                             .listener = &listener};
+                             .observer = observer};
   (void)muster_train (&training, NULL, NULL, &error);
   bench_check (error, "training");
   return (bench_now_s () - ready_s) / n;

@@ -109,8 +109,6 @@ add_checkpoint_hook (Assembly *self, GError **error)
                                           .is_blocking = o->save_blocking,
                                           .from_files =
                                               o->restore != NULL && o->restore->fall_back_to_files,
-                                          .listeners = o->saver_listeners,
-                                          .n_listeners = o->n_saver_listeners,
                                           .observer = o->saver_observer,
                                           .writer = self->writer,
                                           .preemption = o->preemption,
@@ -425,7 +423,6 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
       .step_timeout_us = options->step_timeout_us,
       .stop_grace_us = options->stop_grace_us,
       .recovery = options->recovery,
-      .listener = options->listener,
       .observer = options->observer,
       .clock = options->clock};
   return muster_monitored_session_new (&session, report, cancellable, error);

@@ -42,10 +42,7 @@ G_BEGIN_DECLS
  * @n_hooks: the number of @hooks
  * @chief_only_hooks: (nullable) (array length=n_chief_only_hooks): called first, on the chief only
  * @n_chief_only_hooks: the number of @chief_only_hooks
- * @saver_listeners: (nullable) (array length=n_saver_listeners): functions that are called around
- *   each save
- * @n_saver_listeners: the number of @saver_listeners
- * @saver_observer: (nullable): the same as signals
+ * @saver_observer: (nullable): is told of each save
  * @max_wait_us: of a worker, for the model, in microseconds; 0: 7200 s
  * @step_timeout_us: of the monitored session; 0: none
  * @stop_grace_us: for the coordinator's threads at the end; 0: 120 s
@@ -69,8 +66,7 @@ G_BEGIN_DECLS
  * @preemption: (nullable): adds its hook, and limits the saves
  * @waiting: (nullable): as [method@SessionManager.set_progress]
  * @waiting_data: passed to @waiting
- * @listener: (nullable): functions that are told of its sessions; copied
- * @observer: (nullable): the same as signals
+ * @observer: (nullable): is told of its sessions
  * @clock: (nullable): NULL: the machine's
  *
  * Options of muster_monitored_training_session_new (). Zeros are the defaults; @scaffold and
@@ -99,8 +95,6 @@ typedef struct {
   gsize n_hooks;
   MusterHook *const *chief_only_hooks;
   gsize n_chief_only_hooks;
-  const MusterSaverListener *saver_listeners;
-  gsize n_saver_listeners;
   MusterSaverObserver *saver_observer;
   gint64 max_wait_us;
   gint64 step_timeout_us;
@@ -121,7 +115,6 @@ typedef struct {
   MusterPreemption *preemption;
   MusterSessionProgress waiting;
   gpointer waiting_data;
-  const MusterSessionListener *listener;
   MusterSessionObserver *observer;
   MusterClock *clock;
 } MusterMonitoredTrainingOptions;
@@ -146,7 +139,7 @@ MusterMonitoredTrainingOptions *muster_monitored_training_options_new (MusterSca
  * muster_monitored_training_options_copy:
  * @self: options, also on the stack
  *
- * Copies options. The copy owns what it points to, except the listeners, @recovery and
+ * Copies options. The copy owns what it points to, except @recovery and
  * @waiting_data.
  *
  * Returns: (transfer full): the copy

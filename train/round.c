@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a round is made of: the model with its positions, the saver, the hooks and the session. */
-#include "train/round_private.h"
-
-#include "base/error.h"
 #include "train/completion/completion.h"
 #include "train/completion/sync_replicas_private.h"
 #include "train/completion/trainable_private.h"
@@ -11,7 +8,11 @@
 #include "train/hooks/hooks_private.h"
 #include "train/monitored/run_context_private.h"
 #include "train/position/position_private.h"
+#include "train/round_private.h"
 #include "train/train_hook_private.h"
+#include "train/training_observer_private.h"
+
+#include "base/error.h"
 
 #define DEFAULT_SLOTS 64
 
@@ -213,9 +214,10 @@ open_session (const MusterRound *self, GCancellable *cancellable, GError **error
   const MusterTraining *training = &self->training;
   const char *const will_run[] = {muster_scaffold_train_op (self->scaffold), training->loss, NULL};
   g_autofree const char **will_feed = g_new0 (const char *, training->n_feeds + 1);
-  const MusterTrainingListener *listener = training->listener;
-  MusterSessionListener session = muster_training_hook_session_listener (self->hook);
-  MusterSaverListener saver = muster_training_hook_saver_listener (self->hook);
+  g_autoptr (MusterSessionObserver) observer = muster_session_observer_new ();
+  g_autoptr (MusterSaverObserver) saves = muster_saver_observer_new ();
+  muster_training_hook_follow_sessions (self->hook, observer);
+  muster_training_hook_follow_saves (self->hook, saves);
   for (gsize i = 0; i < training->n_feeds; i++)
     will_feed[i] = training->feeds[i];
   MusterMonitoredTrainingOptions options = {
@@ -240,8 +242,7 @@ open_session (const MusterRound *self, GCancellable *cancellable, GError **error
       .n_hooks = self->last->len,
       .chief_only_hooks = (MusterHook *const *)self->first->pdata,
       .n_chief_only_hooks = self->first->len,
-      .saver_listeners = &saver,
-      .n_saver_listeners = 1,
+      .saver_observer = saves,
       .max_wait_us = training->timeout_us,
       .timeout_us = training->timeout_us,
       .model = training->model,
@@ -252,9 +253,9 @@ open_session (const MusterRound *self, GCancellable *cancellable, GError **error
       .config = training->config,
       .n_tasks = training->without_positions ? 0 : training->n_tasks,
       .preemption = training->preemption,
-      .waiting = listener != NULL ? listener->waiting : NULL,
-      .waiting_data = listener != NULL ? listener->waiting_data : NULL,
-      .listener = &session,
+      .waiting = training->observer != NULL ? muster_training_observer_waiting : NULL,
+      .waiting_data = training->observer,
+      .observer = observer,
       .clock = training->clock,
   };
   return muster_monitored_training_session_new (&options, NULL, cancellable, error);

@@ -42,18 +42,19 @@
  *
  * A save that holds the steps, a drain of the master and a preemption aren't states: hooks act on
  * them around a run. */
+#include "train/monitored/monitored_session_private.h"
+#include "train/position/position_private.h"
+#include "train/preemption/preemption_private.h"
+#include "train/round_private.h"
 #include "train/train.h"
+#include "train/train_hook_private.h"
+#include "train/training_observer_private.h"
 
 #include "base/error.h"
 #include "base/log_private.h"
 #include "base/require_private.h"
 #include "checkpoint/store/directory_lock_private.h"
 #include "checkpoint/stores/default_storage.h"
-#include "train/monitored/monitored_session_private.h"
-#include "train/position/position_private.h"
-#include "train/preemption/preemption_private.h"
-#include "train/round_private.h"
-#include "train/train_hook_private.h"
 
 #define DEFAULT_WAIT_US (7200 * MUSTER_SECOND)
 /* Longer than a process that runs holds the directory's lock. */
@@ -107,7 +108,6 @@ wait_us (const MusterTraining *training)
 static MusterElastic *
 make_elastic (const MusterTraining *training)
 {
-  const MusterTrainingListener *listener = training->listener;
   const MusterElasticOptions options = {
       .master = training->master,
       .model = training->model,
@@ -116,8 +116,8 @@ make_elastic (const MusterTraining *training)
       .min_tasks = training->min_tasks,
       .max_tasks = training->max_tasks,
       .timeout_us = wait_us (training),
-      .waiting = listener != NULL ? listener->waiting : NULL,
-      .waiting_data = listener != NULL ? listener->waiting_data : NULL,
+      .waiting = training->observer != NULL ? muster_training_observer_waiting : NULL,
+      .waiting_data = training->observer,
   };
   return muster_elastic_new (&options);
 }
@@ -195,13 +195,12 @@ may_lead (Task *self)
 static void
 tell_role (Task *self, gboolean is_chief)
 {
-  const MusterTrainingListener *listener = self->training->listener;
   const guint slot = muster_elastic_slot (self->elastic);
   const gboolean is_news = self->was_chief != is_chief || self->slot_before != (gint)slot;
   self->was_chief = is_chief;
   self->slot_before = (gint)slot;
-  if (is_news && listener != NULL && listener->role != NULL)
-    listener->role (is_chief, slot, listener->user_data);
+  if (is_news)
+    muster_training_observer_role (self->training->observer, is_chief, slot);
 }
 
 static void
@@ -532,8 +531,6 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
   if (scaffold == NULL)
     return FALSE;
   with.scaffold = scaffold;
-  if (with.listener == NULL && with.observer != NULL)
-    with.listener = muster_training_observer_listener (with.observer);
   if (trained == NULL)
     trained = &own;
   *trained = (MusterTrained){.step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};

@@ -46,13 +46,12 @@ gboolean muster_train (const MusterTraining *training, MusterTrained *trained,
 
 /**
  * muster_train_async:
- * @training: what to train, which is copied; what its listener points to must live until the call
- *   is over
+ * @training: what to train, which is copied
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
  *
- * Trains one task of a job on a thread of its own: muster_train (). The listener's functions are
+ * Trains one task of a job on a thread of its own: muster_train (). The observer's handlers are
  * called on the call's thread.
  */
 void muster_train_async (const MusterTraining *training, GCancellable *cancellable,

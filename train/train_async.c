@@ -11,16 +11,6 @@ typedef struct {
 static const MusterTrained NOTHING_TRAINED = {
     .step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};
 
-/* With what the copy shares with its original. */
-static MusterTraining *
-copy_training (const MusterTraining *training)
-{
-  MusterTraining *copy = muster_training_copy (training);
-  if (training->listener != NULL)
-    copy->listener = g_memdup2 (training->listener, sizeof *training->listener);
-  return copy;
-}
-
 static void
 train (gpointer data, GCancellable *cancellable, GError **error)
 {
@@ -32,8 +22,6 @@ static void
 clear_train (gpointer data)
 {
   Train *call = data;
-  if (call->training != NULL)
-    g_free ((gpointer)call->training->listener);
   muster_training_free (call->training);
   muster_trained_clear (&call->trained);
 }
@@ -45,7 +33,7 @@ muster_train_async (const MusterTraining *training, GCancellable *cancellable,
                     GAsyncReadyCallback callback, gpointer user_data)
 {
   Train *call = g_new0 (Train, 1);
-  call->training = training != NULL ? copy_training (training) : NULL;
+  call->training = training != NULL ? muster_training_copy (training) : NULL;
   call->trained = NOTHING_TRAINED;
   muster_background_start (&training_verb, NULL, call, cancellable, callback, user_data);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hook of muster_train (): counts and reports steps, announces progress, watches the loss,
  * notes that a restored checkpoint is good, and announces the end of the job. */
+#include "train/hooks/saver_observer_private.h"
 #include "train/train_hook_private.h"
+#include "train/training_observer_private.h"
 
 #include "base/error.h"
 #include "saver/restore.h"
@@ -175,10 +177,9 @@ take_awaited (MusterTrainingHook *self, gint64 at_us)
 static gboolean
 report_progress (MusterTrainingHook *self, gint64 at_us)
 {
-  const MusterTrainingListener *listener = self->training->listener;
   g_auto (MusterSaveStatus) saves = MUSTER_SAVE_STATUS_INIT;
   self->report_due_us = at_us + REPORT_EVERY_US;
-  if (listener == NULL || listener->progress == NULL)
+  if (!muster_training_observer_has_listener (self->training->observer))
     return TRUE;
   take_rate (self, at_us);
   take_awaited (self, at_us);
@@ -188,7 +189,7 @@ report_progress (MusterTrainingHook *self, gint64 at_us)
     state.saves = &saves;
   }
   muster_goodput_meter_read (self->meter, &state.goodput);
-  return listener->progress (&state, listener->user_data);
+  return !muster_training_observer_progress (self->training->observer, &state);
 }
 
 /* --- the hook --- */
@@ -255,7 +256,6 @@ training_after_create (MusterHook *hook, MusterSession *session,
                        GCancellable *cancellable, GError **error)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
-  const MusterTrainingListener *listener = self->training->listener;
   g_set_object (&self->lease, muster_session_manager_lease (session));
   gint64 step = read_step (self, session, deadline_us, cancellable, error);
   if (step < 0 || !claim_directory (self, deadline_us, cancellable, error))
@@ -270,8 +270,7 @@ training_after_create (MusterHook *hook, MusterSession *session,
     note_restored (self, self->trained->report.restored_from, step);
   else if (self->trained->report.continued)
     note_continued (self, step);
-  if (listener != NULL && listener->ready != NULL)
-    listener->ready (&self->trained->report, step, listener->user_data);
+  muster_training_observer_ready (self->training->observer, &self->trained->report, step);
   return TRUE;
 }
 
@@ -551,7 +550,8 @@ muster_training_hook_blame (MusterHook *hook, GError *failure)
 /* --- callbacks --- */
 
 static void
-on_made (MusterSessionReport *report, const GError *error G_GNUC_UNUSED, gpointer user_data)
+on_made (MusterSessionObserver *observer G_GNUC_UNUSED, MusterSessionReport *report,
+         const GError *error G_GNUC_UNUSED, gpointer user_data)
 {
   MusterSessionReport *own = &MUSTER_TRAINING_HOOK (user_data)->trained->report;
   muster_session_report_clear (own);
@@ -561,60 +561,58 @@ on_made (MusterSessionReport *report, const GError *error G_GNUC_UNUSED, gpointe
 
 /* A run that ended with its master doesn't count as a death. */
 static void
-on_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
+on_lost (MusterSessionObserver *observer G_GNUC_UNUSED, const GError *why, guint n, gint64 pause_us,
+         gpointer user_data)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (user_data);
-  const MusterTrainingListener *listener = self->training->listener;
   self->trained->n_recoveries = n;
   if (self->saver != NULL)
     (void)muster_saver_clear_crash_loop (self->saver, NULL);
-  if (listener != NULL && listener->lost != NULL)
-    listener->lost (why, n, pause_us, listener->user_data);
+  muster_training_observer_lost (self->training->observer, why, n, pause_us);
 }
 
-MusterSessionListener
-muster_training_hook_session_listener (MusterHook *self)
+void
+muster_training_hook_follow_sessions (MusterHook *self, MusterSessionObserver *observer)
 {
-  return (MusterSessionListener){.made = on_made, .lost = on_lost, .user_data = self};
+  g_signal_connect (observer, "made", G_CALLBACK (on_made), self);
+  g_signal_connect (observer, "lost", G_CALLBACK (on_lost), self);
 }
 
 static void
-on_saved (const MusterSaved *saved, gpointer user_data)
+on_saved (MusterSaverObserver *observer G_GNUC_UNUSED, const MusterSaved *saved, gpointer user_data)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (user_data);
-  const MusterTrainingListener *listener = self->training->listener;
   self->settled_step = saved->step;
   if (!saved->skipped) {
     if (is_durable (self, saved->tier))
       self->state.durable_step = saved->step;
     mark_checkpoint_good (self);
   }
-  if (listener != NULL && listener->saved != NULL)
-    listener->saved (saved, listener->user_data);
+  muster_save_signals_saved (self->training->observer, saved);
 }
 
 static void
-on_copied (const MusterTierCopied *copied, gpointer user_data)
+on_copied (MusterSaverObserver *observer G_GNUC_UNUSED, const MusterTierCopied *copied,
+           gpointer user_data)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (user_data);
-  const MusterTrainingListener *listener = self->training->listener;
   if (copied->why == NULL && is_durable (self, copied->tier))
     self->state.durable_step = MAX (self->state.durable_step, copied->step);
-  if (listener != NULL && listener->copied != NULL)
-    listener->copied (copied, listener->user_data);
+  muster_save_signals_copied (self->training->observer, copied);
 }
 
 static void
-on_save_failed (const MusterFailedSave *failed, gpointer user_data)
+on_save_failed (MusterSaverObserver *observer G_GNUC_UNUSED, gint64 step, const GError *why,
+                guint n_in_a_row, guint n_left_out, gpointer user_data)
 {
-  const MusterTrainingListener *listener = MUSTER_TRAINING_HOOK (user_data)->training->listener;
-  if (listener != NULL && listener->save_failed != NULL)
-    listener->save_failed (failed, listener->user_data);
+  muster_save_signals_failed (MUSTER_TRAINING_HOOK (user_data)->training->observer, step, why,
+                              n_in_a_row, n_left_out);
 }
 
-MusterSaverListener
-muster_training_hook_saver_listener (MusterHook *self)
+void
+muster_training_hook_follow_saves (MusterHook *self, MusterSaverObserver *observer)
 {
-  return (MusterSaverListener){
-      .saved = on_saved, .copied = on_copied, .failed = on_save_failed, .user_data = self};
+  g_signal_connect (observer, "saved", G_CALLBACK (on_saved), self);
+  g_signal_connect (observer, "copied", G_CALLBACK (on_copied), self);
+  g_signal_connect (observer, "save-failed", G_CALLBACK (on_save_failed), self);
 }

@@ -16,9 +16,9 @@ MusterHook *muster_training_hook_new (const MusterTraining *training, MusterSave
  * known; until_step is the target to display. */
 void muster_training_hook_set_epochs (MusterHook *self, MusterHook *position, gint64 n_batches);
 MusterHook *muster_training_hook_new_ending (MusterHook *training);
-/* Forward the reports of sessions and of saves; user_data of both is the hook. */
-MusterSessionListener muster_training_hook_session_listener (MusterHook *self);
-MusterSaverListener muster_training_hook_saver_listener (MusterHook *self);
+/* Forward the reports of sessions and of saves; the observers must not outlive the hook. */
+void muster_training_hook_follow_sessions (MusterHook *self, MusterSessionObserver *observer);
+void muster_training_hook_follow_saves (MusterHook *self, MusterSaverObserver *observer);
 /* Why steps wait (nullable): it is reported at the next run, and then at once. */
 void muster_training_hook_set_paused (MusterHook *self, const char *why);
 /* Between these, time is spent on waiting. */

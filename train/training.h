@@ -53,8 +53,7 @@ G_BEGIN_DECLS
  * @cluster: (nullable) (array zero-terminated=1): "ps:0=HOST:PORT"
  * @chief: (nullable): "chief:0=HOST:PORT", as the manager's
  * @config: (nullable): a serialised `ConfigProto`
- * @listener: (nullable): functions that report events
- * @observer: (nullable): the same as signals, if there is no @listener
+ * @observer: (nullable): is told of events
  * @clock: (nullable): NULL: the machine's
  *
  * What muster_train () trains. Zeros are the defaults; @scaffold and @master are needed.
@@ -99,7 +98,6 @@ typedef struct {
   const char *const *cluster;
   const char *chief;
   GBytes *config;
-  const MusterTrainingListener *listener;
   MusterTrainingObserver *observer;
   MusterClock *clock;
 } MusterTraining;
@@ -123,7 +121,7 @@ MusterTraining *muster_training_new (MusterScaffold *scaffold, MusterMaster *mas
  * muster_training_copy:
  * @self: a training, also on the stack
  *
- * Copies a training. The copy owns what it points to, except @listener.
+ * Copies a training. The copy owns what it points to.
  *
  * Returns: (transfer full): the copy
  */

@@ -61,42 +61,10 @@ MusterTrainingState *muster_training_state_copy (const MusterTrainingState *self
 void muster_training_state_free (MusterTrainingState *self);
 
 /**
- * MusterTrainingListener:
- * @waiting: called while a session is created, as [method@SessionManager.set_progress] says
- * @waiting_data: passed to @waiting
- * @ready: a session was created, the first or another: the model is ready, at this step
- * @lost: the session is lost; another is created after a pause
- * @role: of an elastic job: a round begins, in which this task is the chief, or a worker, in that
- *   slot; a claim that is refused makes a worker of it
- * @progress: called at most twenty times a second, and once at the end. FALSE ends the training
- *   early, like reaching its target, without ending the job
- * @saved: called after each save: it is durable, or was skipped for lack of space (saved->why).
- *   Training continues, and the next save is due at the usual interval
- * @copied: a checkpoint of a fast tier has been copied to a lower one
- * @save_failed: a save or a copy has failed, and training continues; called at most every ten
- *   seconds
- * @user_data: passed to the other functions
- *
- * Functions that report events of muster_train (); each may be NULL. Called on the training thread.
- */
-typedef struct {
-  MusterSessionProgress waiting;
-  gpointer waiting_data;
-  void (*ready) (const MusterSessionReport *report, gint64 step, gpointer user_data);
-  void (*lost) (const GError *why, guint n, gint64 pause_us, gpointer user_data);
-  void (*role) (gboolean is_chief, guint slot, gpointer user_data);
-  gboolean (*progress) (const MusterTrainingState *state, gpointer user_data);
-  void (*saved) (const MusterSaved *saved, gpointer user_data);
-  void (*copied) (const MusterTierCopied *copied, gpointer user_data);
-  void (*save_failed) (const MusterFailedSave *failed, gpointer user_data);
-  gpointer user_data;
-} MusterTrainingListener;
-
-/**
  * MusterTrainingObserver:
  *
- * Emits signals for the events of muster_train (), on the training thread:
- * [struct@TrainingListener] as an object. Set it in [struct@Training].
+ * Emits signals for the events of muster_train (), on the training thread. Set it in
+ * [struct@Training].
  */
 #define MUSTER_TYPE_TRAINING_OBSERVER (muster_training_observer_get_type ())
 G_DECLARE_FINAL_TYPE (MusterTrainingObserver, muster_training_observer, MUSTER, TRAINING_OBSERVER,
@@ -106,15 +74,17 @@ G_DECLARE_FINAL_TYPE (MusterTrainingObserver, muster_training_observer, MUSTER, 
  * MusterTrainingObserver::waiting:
  * @self: the observer
  * @message: one line
+ * @readiness: (nullable): the model's
+ * @reasons: (nullable) (element-type MusterReason): in detail
  *
- * What the task waits for, while a session is created.
+ * What the task waits for, while a session is created: see [method@SessionManager.set_progress].
  */
 
 /**
  * MusterTrainingObserver::ready:
  * @self: the observer
+ * @report: of the session's creation
  * @step: the model's step
- * @restored_from: (nullable): the checkpoint
  *
  * A session was created, the first or another: the model is ready.
  */
@@ -135,7 +105,8 @@ G_DECLARE_FINAL_TYPE (MusterTrainingObserver, muster_training_observer, MUSTER, 
  * @is_chief: this task prepares the model and saves
  * @slot: the task's slot
  *
- * Of an elastic job: a round begins, with a role.
+ * Of an elastic job: a round begins, with a role. A claim that is refused makes a worker of the
+ * task.
  */
 
 /**
@@ -151,20 +122,16 @@ G_DECLARE_FINAL_TYPE (MusterTrainingObserver, muster_training_observer, MUSTER, 
 /**
  * MusterTrainingObserver::saved:
  * @self: the observer
- * @prefix: (nullable): the checkpoint; NULL: it was skipped, for lack of space
- * @step: its step
- * @took_us: how long it took, in microseconds
- * @why: (nullable): why it was skipped; otherwise what failed after the checkpoint was saved
+ * @saved: its result
  *
- * A save has ended: it is durable, or was skipped.
+ * A save has ended: it is durable, or was skipped for lack of space (its `why`). The next one is
+ * due at the usual interval.
  */
 
 /**
  * MusterTrainingObserver::copied:
  * @self: the observer
- * @prefix: where it is now
- * @step: its step
- * @why: (nullable): why the copy was skipped, for lack of space
+ * @copied: where it is now
  *
  * A checkpoint of a fast tier has been copied to a lower one.
  */
@@ -175,6 +142,7 @@ G_DECLARE_FINAL_TYPE (MusterTrainingObserver, muster_training_observer, MUSTER, 
  * @step: the step that was to be saved
  * @why: the failure
  * @n_in_a_row: consecutive failures, including this one
+ * @n_left_out: failures since the last one that was reported, but for this one
  *
  * A save or a copy has failed, and training continues. Emitted at most every ten seconds.
  */
@@ -187,15 +155,5 @@ G_DECLARE_FINAL_TYPE (MusterTrainingObserver, muster_training_observer, MUSTER, 
  * Returns: (transfer full): the observer
  */
 MusterTrainingObserver *muster_training_observer_new (void);
-
-/**
- * muster_training_observer_listener:
- * @self: the observer
- *
- * The functions that emit its signals, for an API that takes a listener.
- *
- * Returns: (transfer none): a listener, valid as long as @self
- */
-const MusterTrainingListener *muster_training_observer_listener (MusterTrainingObserver *self);
 
 G_END_DECLS

@@ -190,7 +190,7 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
 {
   const MusterCliOptions *options = self->options;
   const MusterTrainRole *role = self->role;
-  const MusterTrainingListener listener = muster_train_show_listener (show);
+  g_autoptr (MusterTrainingObserver) observer = muster_train_show_observer (show);
   MusterTraining training = self->command->training;
   MusterRestoreOptions restore = self->command->restore;
   restore.count_deaths = TRUE;
@@ -217,7 +217,7 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
   training.cluster = (const char *const *)options->addresses;
   training.chief = options->chief;
   training.config = options->config;
-  training.listener = &listener;
+  training.observer = observer;
   return muster_train (&training, trained, NULL, error);
 }
 

@@ -89,7 +89,8 @@ say_ready (MusterTrainShow *self, const MusterSessionReport *report, gint64 step
 }
 
 static void
-on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data)
+on_ready (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterSessionReport *report,
+          gint64 step, gpointer user_data)
 {
   MusterTrainShow *self = user_data;
   const gint64 at_us = muster_train_now_us (), took_us = at_us - self->made_us;
@@ -127,7 +128,8 @@ on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data)
 
 /* A worker's model is durable where its chief says. */
 static void
-on_role (gboolean is_chief, guint slot, gpointer user_data)
+on_role (MusterTrainingObserver *observer G_GNUC_UNUSED, gboolean is_chief, guint slot,
+         gpointer user_data)
 {
   MusterTrainShow *self = user_data;
   const char *role = is_chief ? "chief" : "worker";
@@ -158,7 +160,8 @@ say_lost (MusterTrainShow *self, const GError *why, gint64 pause_us)
 }
 
 static void
-on_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
+on_lost (MusterTrainingObserver *observer G_GNUC_UNUSED, const GError *why, guint n,
+         gint64 pause_us, gpointer user_data)
 {
   MusterTrainShow *self = user_data;
   self->made_us = muster_train_now_us ();
@@ -222,7 +225,8 @@ note_paused (MusterTrainShow *self)
 }
 
 static gboolean
-on_progress (const MusterTrainingState *state, gpointer user_data)
+on_progress (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterTrainingState *state,
+             gpointer user_data)
 {
   MusterTrainShow *self = user_data;
   const gint64 at_us = muster_train_now_us ();
@@ -237,7 +241,7 @@ on_progress (const MusterTrainingState *state, gpointer user_data)
   if (self->paused == NULL || !self->options->json) /* there are no steps to report */
     show_step (self, at_us);
   self->state.awaits = self->state.paused = NULL; /* they aren't kept */
-  return TRUE;
+  return FALSE;
 }
 
 static void
@@ -271,7 +275,8 @@ trace_saved (MusterTrainShow *self, const MusterSaved *saved)
 }
 
 static void
-on_saved (const MusterSaved *saved, gpointer user_data)
+on_saved (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterSaved *saved,
+          gpointer user_data)
 {
   MusterTrainShow *self = user_data;
   trace_saved (self, saved);
@@ -297,7 +302,8 @@ on_saved (const MusterSaved *saved, gpointer user_data)
 
 /* The same checkpoint, in a lower tier. */
 static void
-on_copied (const MusterTierCopied *copied, gpointer user_data)
+on_copied (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterTierCopied *copied,
+           gpointer user_data)
 {
   MusterTrainShow *self = user_data;
   const gint64 at_us = muster_train_now_us ();
@@ -323,31 +329,41 @@ on_copied (const MusterTierCopied *copied, gpointer user_data)
 
 /* The text is the hook's message. */
 static void
-on_save_failed (const MusterFailedSave *failed, gpointer user_data)
+on_save_failed (MusterTrainingObserver *observer G_GNUC_UNUSED, gint64 step, const GError *why,
+                guint n_in_a_row, guint n_left_out, gpointer user_data)
 {
   MusterTrainShow *self = user_data;
   if (!self->options->json)
     return;
-  JsonBuilder *builder = muster_train_event_begin ("save-failed", failed->step);
-  muster_json_add_string (builder, "error", failed->why->message);
-  muster_json_add_int (builder, "in_a_row", failed->n_in_a_row);
-  muster_json_add_int (builder, "left_out", failed->n_left_out);
+  JsonBuilder *builder = muster_train_event_begin ("save-failed", step);
+  muster_json_add_string (builder, "error", why->message);
+  muster_json_add_int (builder, "in_a_row", n_in_a_row);
+  muster_json_add_int (builder, "left_out", n_left_out);
   muster_train_event_end (builder);
 }
 
-MusterTrainingListener
-muster_train_show_listener (MusterTrainShow *self)
+static void
+on_waiting (MusterTrainingObserver *observer G_GNUC_UNUSED, const char *message,
+            const MusterReadiness *readiness, GPtrArray *reasons, gpointer user_data)
 {
-  return (MusterTrainingListener){.waiting = muster_live_progress,
-                                  .waiting_data = self->live,
-                                  .ready = on_ready,
-                                  .lost = on_lost,
-                                  .role = on_role,
-                                  .progress = on_progress,
-                                  .saved = on_saved,
-                                  .copied = on_copied,
-                                  .save_failed = on_save_failed,
-                                  .user_data = self};
+  muster_live_progress (message, readiness, reasons, ((MusterTrainShow *)user_data)->live);
+}
+
+MusterTrainingObserver *
+muster_train_show_observer (MusterTrainShow *self)
+{
+  static const struct {
+    const char *signal;
+    GCallback handler;
+  } handlers[] = {
+      {"waiting", G_CALLBACK (on_waiting)},   {"ready", G_CALLBACK (on_ready)},
+      {"lost", G_CALLBACK (on_lost)},         {"role", G_CALLBACK (on_role)},
+      {"progress", G_CALLBACK (on_progress)}, {"saved", G_CALLBACK (on_saved)},
+      {"copied", G_CALLBACK (on_copied)},     {"save-failed", G_CALLBACK (on_save_failed)}};
+  MusterTrainingObserver *observer = muster_training_observer_new ();
+  for (gsize i = 0; i < G_N_ELEMENTS (handlers); i++)
+    g_signal_connect (observer, handlers[i].signal, handlers[i].handler, self);
+  return observer;
 }
 
 void

@@ -49,8 +49,8 @@ void muster_train_show_clear (MusterTrainShow *self);
 /* A MusterLiveTick: says that no step ends; user_data is the MusterTrainShow. */
 void muster_train_show_tick (gpointer user_data);
 
-/* For MusterTraining.listener. */
-MusterTrainingListener muster_train_show_listener (MusterTrainShow *self);
+/* For MusterTraining.observer (transfer full); it mustn't outlive the output. */
+MusterTrainingObserver *muster_train_show_observer (MusterTrainShow *self);
 
 /* Prints the result after the display has ended; returns the exit code. error is (nullable). */
 MusterExit muster_train_show_end (MusterTrainShow *self, const MusterTrained *trained,

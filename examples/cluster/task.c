@@ -22,7 +22,8 @@
 static const char *const feeds[] = {"x:0", "y:0"};
 
 static void
-on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data G_GNUC_UNUSED)
+on_ready (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterSessionReport *report,
+          gint64 step, gpointer user_data G_GNUC_UNUSED)
 {
   const char *from = report->restored_from;
   printf ("ready at step %" G_GINT64_FORMAT "%s%s\n", step, from != NULL ? ", restored from " : "",
@@ -30,8 +31,8 @@ on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data G_G
 }
 
 static void
-on_lost (const GError *why, guint n G_GNUC_UNUSED, gint64 pause_us G_GNUC_UNUSED,
-         gpointer user_data G_GNUC_UNUSED)
+on_lost (MusterTrainingObserver *observer G_GNUC_UNUSED, const GError *why, guint n G_GNUC_UNUSED,
+         gint64 pause_us G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED)
 {
   g_autofree char *line = g_strdelimit (g_strdup (why->message), "\n", ' ');
   printf ("lost: %s\n", g_strstrip (line));
@@ -40,8 +41,9 @@ on_lost (const GError *why, guint n G_GNUC_UNUSED, gint64 pause_us G_GNUC_UNUSED
 /* While there is no session: "up, but CreateSession has had no answer for 2.0 s; no answer from
  * ps:0". */
 static void
-on_waiting (const char *message G_GNUC_UNUSED, const MusterReadiness *readiness G_GNUC_UNUSED,
-            GPtrArray *reasons, gpointer user_data G_GNUC_UNUSED)
+on_waiting (MusterTrainingObserver *observer G_GNUC_UNUSED, const char *message G_GNUC_UNUSED,
+            const MusterReadiness *readiness G_GNUC_UNUSED, GPtrArray *reasons,
+            gpointer user_data G_GNUC_UNUSED)
 {
   const MusterReason *first = muster_reasons_first (reasons);
   if (first != NULL)
@@ -49,7 +51,8 @@ on_waiting (const char *message G_GNUC_UNUSED, const MusterReadiness *readiness 
 }
 
 static void
-on_saved (const MusterSaved *saved, gpointer user_data G_GNUC_UNUSED)
+on_saved (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterSaved *saved,
+          gpointer user_data G_GNUC_UNUSED)
 {
   if (!saved->skipped)
     printf ("saved %s\n", saved->prefix);
@@ -72,8 +75,11 @@ static gboolean
 train (const MusterClusterSpec *cluster, MusterScaffold *scaffold, MusterMaster *master,
        MusterBatches *batches, char **argv, GError **error)
 {
-  const MusterTrainingListener listener = {
-      .waiting = on_waiting, .ready = on_ready, .lost = on_lost, .saved = on_saved};
+  g_autoptr (MusterTrainingObserver) observer = muster_training_observer_new ();
+  g_signal_connect (observer, "waiting", G_CALLBACK (on_waiting), NULL);
+  g_signal_connect (observer, "ready", G_CALLBACK (on_ready), NULL);
+  g_signal_connect (observer, "lost", G_CALLBACK (on_lost), NULL);
+  g_signal_connect (observer, "saved", G_CALLBACK (on_saved), NULL);
   const gint number = muster_cluster_spec_trainer (cluster);
   g_autofree char *task = g_strdup_printf ("%s:%u", muster_cluster_spec_job (cluster),
                                            muster_cluster_spec_index (cluster));
@@ -100,7 +106,7 @@ train (const MusterClusterSpec *cluster, MusterScaffold *scaffold, MusterMaster 
                                    .cluster = (const char *const *)peers,
                                    .chief = chief,
                                    .config = config,
-                                   .listener = &listener};
+                                   .observer = observer};
   g_auto (MusterTrained) trained = {.step = -1};
   gboolean is_done = muster_train (&training, &trained, NULL, error);
   if (is_done)

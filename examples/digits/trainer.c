@@ -26,20 +26,22 @@ static const char *const feeds[] = {"x:0", "y:0"};
 
 /* The model is ready: restored, initialised, or made ready by the chief. */
 static void
-on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data G_GNUC_UNUSED)
+on_ready (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterSessionReport *report,
+          gint64 step, gpointer user_data G_GNUC_UNUSED)
 {
   const char *from = report->restored_from;
   printf ("ready at step %" G_GINT64_FORMAT "%s%s\n", step, from != NULL ? ", restored from " : "",
           from != NULL ? from : "");
 }
 
-/* Twenty times a second; FALSE would end the training. */
+/* Twenty times a second; TRUE would end the training. */
 static gboolean
-on_progress (const MusterTrainingState *state, gpointer user_data G_GNUC_UNUSED)
+on_progress (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterTrainingState *state,
+             gpointer user_data G_GNUC_UNUSED)
 {
   printf ("step %" G_GINT64_FORMAT ", %.0f steps/s, loss %.3f\n", state->step,
           state->steps_per_second, state->loss);
-  return TRUE;
+  return FALSE;
 }
 
 /* How many of the digits the trained model names rightly; any program can look at it. */
@@ -74,7 +76,9 @@ run (guint task, const char *target, const char *directory, GError **error)
   MusterTensor *arrays[] = {images, labels};
   g_autoptr (MusterBatches) batches =
       muster_batches_new (arrays, G_N_ELEMENTS (arrays), BATCH, 1, error);
-  const MusterTrainingListener listener = {.ready = on_ready, .progress = on_progress};
+  g_autoptr (MusterTrainingObserver) observer = muster_training_observer_new ();
+  g_signal_connect (observer, "ready", G_CALLBACK (on_ready), NULL);
+  g_signal_connect (observer, "progress", G_CALLBACK (on_progress), NULL);
   const MusterTraining training = {.scaffold = scaffold,
                                    .master = master,
                                    .is_worker = task > 0,
@@ -89,7 +93,7 @@ run (guint task, const char *target, const char *directory, GError **error)
                                    .checkpoint_dir = directory,
                                    .save_steps = 500,
                                    .ends_job = task == 0,
-                                   .listener = &listener};
+                                   .observer = observer};
   return batches != NULL && muster_train (&training, NULL, NULL, error) &&
          test (scaffold, master, arrays, error);
 }

@@ -187,8 +187,9 @@ class Hooks(case.TestCase):
 class Sessions(case.TestCase):
     def test_a_lost_session_is_replaced(self):
         master = MusterEngine.Master.new()
-        hook, lost = Recorder(), []
+        hook, lost, made = Recorder(), [], []
         observer = Muster.SessionObserver.new()
+        observer.connect("made", lambda _, report, error: made.append((report.outcome, error)))
         observer.connect("lost", lambda _, why, n, pause_us: lost.append((why.code, n, pause_us > 0)))
         with_observer = options(hook, master=master)
         with_observer.observer = observer
@@ -199,6 +200,7 @@ class Sessions(case.TestCase):
         session.run_builder(train_step(), True, FOREVER)
         self.assertEqual(session.n_recoveries(), 1)
         self.assertEqual(lost, [(Muster.Error.ABORTED, 1, True)])
+        self.assertEqual(made, [(Muster.Outcome.READY, None)] * 2)
         self.assertIn("lost", hook.seen)
         self.assertEqual(session.global_step(), 1)
         goodput = session.goodput()

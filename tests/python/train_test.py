@@ -83,8 +83,8 @@ class Train(case.TestCase):
     def test_it_trains_saves_and_resumes(self):
         seen = []
         observer = Muster.TrainingObserver.new()
-        observer.connect("ready", lambda _, step, restored: seen.append(("ready", step, restored)))
-        observer.connect("saved", lambda _, prefix, step, took_us, why: seen.append(("saved", step, prefix)))
+        observer.connect("ready", lambda _, report, step: seen.append(("ready", step, report.restored_from)))
+        observer.connect("saved", lambda _, saved: seen.append(("saved", saved.step, saved.prefix)))
         observer.connect("progress", lambda _, state: seen.append(("progress", state.step, state.until_step)) and False)
         first = training(checkpoint_dir=self.folder, until_step=10, save_steps=100, save_blocking=True)
         first.saver = Muster.SaverOptions.new()
@@ -184,10 +184,6 @@ class Train(case.TestCase):
         trained.clear()
         self.assertIsNone(trained.report.restored_from)
 
-    def test_observers_are_listeners(self):
-        for observer in (Muster.TrainingObserver.new(), Muster.SaverObserver.new(), Muster.SessionObserver.new()):
-            self.assertIsNotNone(observer.listener())
-
 
 class Preemptions(case.TestCase):
     def test_a_save_is_limited_and_measured(self):
@@ -239,9 +235,9 @@ class Monitored(case.TestCase):
         options.hooks = [Muster.Hook.new_for_step(None, lambda value, step, *_: counted.append(step) or True)]
         saves, before, ended = [], [], []
         saver_observer = Muster.SaverObserver.new()
-        saver_observer.connect("before-save", lambda _, session, step: before.append(step))
-        saver_observer.connect("after-save", lambda _, session, step, prefix: saves.append((step, prefix)) or False)
-        saver_observer.connect("saved", lambda _, prefix, step, took_us, why: ended.append((prefix, why)))
+        saver_observer.connect("before-save", lambda _, session, step, deadline_us, cancellable: before.append(step))
+        saver_observer.connect("after-save", lambda _, session, step, prefix, deadline_us, cancellable: saves.append((step, prefix)) or False)
+        saver_observer.connect("saved", lambda _, saved: ended.append((saved.prefix, saved.why)))
         options.saver_observer = saver_observer
         options.observer = Muster.SessionObserver.new()
         options.config = None

@@ -44,16 +44,17 @@ static void G_GNUC_PRINTF (1, 2) tell (const char *format, ...)
 }
 
 static gboolean
-after_save (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED, const char *prefix,
-            gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
-            gpointer data G_GNUC_UNUSED)
+after_save (MusterSaverObserver *observer G_GNUC_UNUSED, MusterSession *session G_GNUC_UNUSED,
+            gint64 step G_GNUC_UNUSED, const char *prefix, gint64 deadline_us G_GNUC_UNUSED,
+            GCancellable *cancellable G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
 {
   tell ("saved %s", prefix);
-  return TRUE;
+  return FALSE;
 }
 
 static void
-on_made (MusterSessionReport *report, const GError *error, gpointer data)
+on_made (MusterSessionObserver *observer G_GNUC_UNUSED, MusterSessionReport *report,
+         const GError *error, gpointer data)
 {
   const Arguments *a = data;
   if (error != NULL)
@@ -67,8 +68,8 @@ on_made (MusterSessionReport *report, const GError *error, gpointer data)
 }
 
 static void
-on_lost (const GError *why, guint n G_GNUC_UNUSED, gint64 pause_us G_GNUC_UNUSED,
-         gpointer data G_GNUC_UNUSED)
+on_lost (MusterSessionObserver *observer G_GNUC_UNUSED, const GError *why, guint n G_GNUC_UNUSED,
+         gint64 pause_us G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
 {
   tell ("lost %s", why->message);
 }
@@ -99,8 +100,11 @@ make_session (const Arguments *a, MusterScaffold *scaffold, MusterMaster *master
       .first_pause_us = 20 * MUSTER_MILLISECOND,
       .last_pause_us = 500 * MUSTER_MILLISECOND};
   g_autofree char *task = g_strdup_printf ("worker:%u", a->task);
-  MusterSaverListener listener = {.after_save = after_save};
-  MusterSessionListener sessions = {on_made, on_lost, (gpointer)a};
+  g_autoptr (MusterSaverObserver) saves = muster_saver_observer_new ();
+  g_signal_connect (saves, "after-save", G_CALLBACK (after_save), NULL);
+  g_autoptr (MusterSessionObserver) observer = muster_session_observer_new ();
+  g_signal_connect (observer, "made", G_CALLBACK (on_made), (gpointer)a);
+  g_signal_connect (observer, "lost", G_CALLBACK (on_lost), NULL);
   MusterMonitoredTrainingOptions options = {.scaffold = scaffold,
                                             .master = master,
                                             .is_worker = a->task > 0,
@@ -110,10 +114,9 @@ make_session (const Arguments *a, MusterScaffold *scaffold, MusterMaster *master
                                             .log_step_count_steps = MUSTER_NEVER,
                                             .hooks = &hook,
                                             .n_hooks = 1,
-                                            .saver_listeners = &listener,
-                                            .n_saver_listeners = 1,
+                                            .saver_observer = saves,
                                             .recovery = &recovery,
-                                            .listener = &sessions,
+                                            .observer = observer,
                                             .recovery_wait_us = 200 * MUSTER_MILLISECOND,
                                             .timeout_us = 60 * MUSTER_SECOND,
                                             .model = "soak",

@@ -105,8 +105,8 @@ recover (Task *self, const char *directory, GError **error)
 }
 
 static void
-on_lost (const GError *why, guint n G_GNUC_UNUSED, gint64 pause_us G_GNUC_UNUSED,
-         gpointer user_data G_GNUC_UNUSED)
+on_lost (MusterSessionObserver *observer G_GNUC_UNUSED, const GError *why, guint n G_GNUC_UNUSED,
+         gint64 pause_us G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED)
 {
   g_autofree char *line = g_strdelimit (g_strdup (why->message), "\n", ' ');
 
@@ -135,7 +135,7 @@ run_steps (Task *self, MusterMonitoredSession *session, GError **error)
 static gboolean
 train (Task *self, const char *directory, gboolean is_worker, GError **error)
 {
-  const MusterSessionListener listener = {.lost = on_lost};
+  g_autoptr (MusterSessionObserver) observer = muster_session_observer_new ();
   const MusterMonitoredTrainingOptions options = {
       .scaffold = self->scaffold,
       .master = self->master,
@@ -151,7 +151,8 @@ train (Task *self, const char *directory, gboolean is_worker, GError **error)
       .step_timeout_us = 3 * MUSTER_SECOND,
       .config = self->config,
       .cluster = (const char *const *)self->peers,
-      .listener = &listener};
+      .observer = observer};
+  g_signal_connect (observer, "lost", G_CALLBACK (on_lost), NULL);
   g_autoptr (GError) failure = NULL;
   g_autoptr (MusterMonitoredSession) session =
       muster_monitored_training_session_new (&options, NULL, NULL, error);

@@ -86,27 +86,28 @@ serve (Job *job)
 }
 
 static inline void
-note_saved (const MusterSaved *saved, gpointer data)
+note_saved (MusterSaverObserver *observer G_GNUC_UNUSED, const MusterSaved *saved, gpointer data)
 {
   g_string_append_printf (data, " %" G_GINT64_FORMAT "%s", saved->step,
                           saved->skipped ? " skipped" : "");
 }
 
 static inline gboolean
-check_after_save (MusterSession *session, gint64 step, const char *prefix,
-                  gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
-                  gpointer data G_GNUC_UNUSED)
+check_after_save (MusterSaverObserver *observer G_GNUC_UNUSED, MusterSession *session, gint64 step,
+                  const char *prefix, gint64 deadline_us G_GNUC_UNUSED,
+                  GCancellable *cancellable G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
 {
   MUSTER_EXPECT_TRUE (session != NULL);
   MUSTER_EXPECT_EQ (muster_checkpoint_step (prefix), step);
-  return TRUE;
+  return FALSE;
 }
 
 static inline gboolean
 open_job (Job *job, gint64 save_steps, GError **error)
 {
-  const MusterSaverListener listener = {
-      .after_save = check_after_save, .saved = note_saved, .user_data = job->saved};
+  g_autoptr (MusterSaverObserver) observer = muster_saver_observer_new ();
+  g_signal_connect (observer, "after-save", G_CALLBACK (check_after_save), NULL);
+  g_signal_connect (observer, "saved", G_CALLBACK (note_saved), job->saved);
   const MusterMonitoredTrainingOptions options = {.scaffold = job->scaffold,
                                                   .master = job->master,
                                                   .checkpoint_dir = job->directory,
@@ -114,8 +115,7 @@ open_job (Job *job, gint64 save_steps, GError **error)
                                                   .save_checkpoint_steps = save_steps,
                                                   .save_summaries_steps = MUSTER_NEVER,
                                                   .log_step_count_steps = MUSTER_NEVER,
-                                                  .saver_listeners = &listener,
-                                                  .n_saver_listeners = 1,
+                                                  .saver_observer = observer,
                                                   .preemption = job->preemption};
 
   job->session = muster_monitored_training_session_new (&options, NULL, NULL, error);

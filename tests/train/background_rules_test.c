@@ -56,12 +56,12 @@ add_notebook (Job *job, MusterNotebook *notebook, const char *name)
 static MusterHook *
 open_with_hook (Job *job, gint64 save_steps, GError **error)
 {
-  const MusterSaverListener listener = {.saved = note_saved, .user_data = job->saved};
+  g_autoptr (MusterSaverObserver) observer = muster_saver_observer_new ();
+  g_signal_connect (observer, "saved", G_CALLBACK (note_saved), job->saved);
   const MusterCheckpointSaverOptions options = {.checkpoint_dir = job->directory,
                                                 .save_steps = save_steps,
                                                 .saver = job->saver,
-                                                .listeners = &listener,
-                                                .n_listeners = 1};
+                                                .observer = observer};
   MusterHook *hook = muster_checkpoint_saver_hook_new (&options, error);
   const MusterPrepareOptions prepare = {.saver = job->saver, .checkpoint_dir = job->directory};
   const MusterMonitoredSessionOptions with = {.scaffold = job->scaffold,
@@ -365,7 +365,7 @@ MUSTER_TEST (BackgroundRules, save_to_two_directories)
 /* --- errors, and what follows them --- */
 
 static void
-expect_files (const MusterSaved *saved, gpointer data)
+expect_files (MusterSaverObserver *observer G_GNUC_UNUSED, const MusterSaved *saved, gpointer data)
 {
   g_autofree char *index = g_strconcat (saved->prefix, ".index", NULL);
 
@@ -378,12 +378,10 @@ MUSTER_TEST (BackgroundRules, call_back_when_the_files_exist)
 {
   g_auto (Job) job = set_up ();
   g_autoptr (GError) error = NULL;
-  const MusterSaverListener listener = {.saved = expect_files, .user_data = job.saved};
-  const MusterCheckpointSaverOptions options = {.checkpoint_dir = job.directory,
-                                                .save_steps = 3,
-                                                .saver = job.saver,
-                                                .listeners = &listener,
-                                                .n_listeners = 1};
+  g_autoptr (MusterSaverObserver) observer = muster_saver_observer_new ();
+  g_signal_connect (observer, "saved", G_CALLBACK (expect_files), job.saved);
+  const MusterCheckpointSaverOptions options = {
+      .checkpoint_dir = job.directory, .save_steps = 3, .saver = job.saver, .observer = observer};
   MusterHook *hook = muster_checkpoint_saver_hook_new (&options, &error);
   const MusterMonitoredSessionOptions with = {
       .scaffold = job.scaffold, .master = job.master, .hooks = &hook, .n_hooks = 1};

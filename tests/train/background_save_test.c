@@ -61,7 +61,7 @@ MUSTER_TEST (BackgroundSave, makes_a_save_that_was_due_after_the_one_before)
   const gint64 next = muster_monitored_session_global_step (job.session);
   g_autofree char *both = g_strdup_printf (" 0 %" G_GINT64_FORMAT, next);
   MUSTER_EXPECT_TRUE (train_until_saved (&job, next, &error));
-  MUSTER_EXPECT_STREQ (job.saved->str, both);
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (job.saved->str, both)); /* a third may have ended by then */
   MUSTER_ASSERT_NO_ERROR (error);
 }
 

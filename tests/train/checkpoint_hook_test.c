@@ -383,46 +383,57 @@ typedef struct {
 } Listened;
 
 static void
-on_begin (gpointer data)
+on_begin (MusterSaverObserver *observer G_GNUC_UNUSED, gpointer data)
 {
   ((Listened *)data)->begin++;
 }
 
 static void
-on_before (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
-           gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+on_before (MusterSaverObserver *observer G_GNUC_UNUSED, MusterSession *session G_GNUC_UNUSED,
+           gint64 step G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+           GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
   ((Listened *)data)->before++;
 }
 
 static gboolean
-on_after (MusterSession *session G_GNUC_UNUSED, gint64 step, const char *prefix,
-          gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+on_after (MusterSaverObserver *observer G_GNUC_UNUSED, MusterSession *session G_GNUC_UNUSED,
+          gint64 step, const char *prefix, gint64 deadline_us G_GNUC_UNUSED,
+          GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
   Listened *listened = data;
   listened->after++;
   MUSTER_EXPECT_EQ (muster_checkpoint_step (prefix), step);
-  return !listened->stops;
+  return listened->stops;
 }
 
 static void
-on_end (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
-        gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+on_end (MusterSaverObserver *observer G_GNUC_UNUSED, MusterSession *session G_GNUC_UNUSED,
+        gint64 step G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+        GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
   ((Listened *)data)->end++;
+}
+
+static void
+listen (MusterSaverObserver *observer, Listened *listened)
+{
+  g_signal_connect (observer, "begin", G_CALLBACK (on_begin), listened);
+  g_signal_connect (observer, "before-save", G_CALLBACK (on_before), listened);
+  g_signal_connect (observer, "after-save", G_CALLBACK (on_after), listened);
+  g_signal_connect (observer, "end", G_CALLBACK (on_end), listened);
 }
 
 /* MON.76, MON.77, MON.78 */
 MUSTER_TEST (CheckpointSaver, notifies_its_listeners)
 {
   Listened first = {.stops = TRUE}, second = {0};
-  const MusterSaverListener listeners[] = {
-      {on_begin, on_before, on_after, on_end, .user_data = &first},
-      {on_begin, on_before, on_after, on_end, .user_data = &second}};
+  g_autoptr (MusterSaverObserver) observer = muster_saver_observer_new ();
+  listen (observer, &first);
+  listen (observer, &second);
   g_auto (Job) job = set_up ();
   g_autoptr (GError) error = NULL;
-  saver_hook (&job, (MusterCheckpointSaverOptions){
-                        .save_steps = 1, .listeners = listeners, .n_listeners = 2});
+  saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 1, .observer = observer});
   MUSTER_ASSERT_TRUE (open_job (&job, &error));
   MUSTER_EXPECT_FALSE (muster_monitored_session_should_stop (job.session)); /* not by the first */
 
@@ -439,7 +450,7 @@ MUSTER_TEST (CheckpointSaver, notifies_its_listeners)
 }
 
 static void
-on_saved (const MusterSaved *saved, gpointer data)
+on_saved (MusterSaverObserver *observer G_GNUC_UNUSED, const MusterSaved *saved, gpointer data)
 {
   g_string_append_printf (data, " %" G_GINT64_FORMAT " %s", saved->step,
                           saved->skipped ? "skipped" : "saved");
@@ -458,12 +469,12 @@ MUSTER_TEST (CheckpointSaver, reports_saves_and_skipped_ones)
                                        .when_full = MUSTER_WHEN_FULL_SKIP};
     g_autoptr (MusterSaver) saver =
         muster_saver_new (muster_scaffold_meta_graph (job.scaffold), &narrow, &error);
-    MusterSaverListener listener = {.saved = on_saved, .user_data = told};
-    MusterHook *hook =
-        saver_hook (&job, (MusterCheckpointSaverOptions){.saver = saver,
-                                                         .save_steps = 1,
-                                                         .listeners = &listener,
-                                                         .n_listeners = (gsize)is_heard});
+    g_autoptr (MusterSaverObserver) observer = muster_saver_observer_new ();
+    if (is_heard)
+      g_signal_connect (observer, "saved", G_CALLBACK (on_saved), told);
+    MusterHook *hook = saver_hook (
+        &job,
+        (MusterCheckpointSaverOptions){.saver = saver, .save_steps = 1, .observer = observer});
     MUSTER_ASSERT_TRUE (open_job (&job, &error));
     muster_narrow_storage_set_free (disk, 0);
 
@@ -511,11 +522,12 @@ MUSTER_TEST (CheckpointSaver, goes_on_after_a_save_that_failed_and_counts_it)
 }
 
 static void
-note_failed (const MusterFailedSave *failed, gpointer user_data)
+note_failed (MusterSaverObserver *observer G_GNUC_UNUSED, gint64 step, const GError *why,
+             guint n_in_a_row, guint n_left_out, gpointer user_data)
 {
-  MUSTER_EXPECT_TRUE (failed->why != NULL);
-  g_string_append_printf (user_data, "%" G_GINT64_FORMAT " (%u, %u) ", failed->step,
-                          failed->n_in_a_row, failed->n_left_out);
+  MUSTER_EXPECT_TRUE (why != NULL);
+  g_string_append_printf (user_data, "%" G_GINT64_FORMAT " (%u, %u) ", step, n_in_a_row,
+                          n_left_out);
 }
 
 /* As a disk does that fails at each step. */
@@ -525,12 +537,12 @@ MUSTER_TEST (CheckpointSaver, reports_saves_that_fail_from_time_to_time)
   g_autoptr (GError) error = NULL;
   g_autoptr (GString) told = g_string_new (NULL);
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
-  const MusterSaverListener listener = {.failed = note_failed, .user_data = told};
+  g_autoptr (MusterSaverObserver) observer = muster_saver_observer_new ();
+  g_signal_connect (observer, "save-failed", G_CALLBACK (note_failed), told);
   saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 1,
                                                    .is_blocking = TRUE,
                                                    .clock = MUSTER_CLOCK (clock),
-                                                   .listeners = &listener,
-                                                   .n_listeners = 1});
+                                                   .observer = observer});
   MUSTER_ASSERT_TRUE (open_job (&job, &error));
   g_autofree char *remove = g_strdup_printf ("rm -r '%s'", job.directory);
   MUSTER_ASSERT_EQ (system (remove), 0);

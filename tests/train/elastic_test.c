@@ -53,8 +53,8 @@ typedef struct {
   gboolean has_stepped;
   gint n_chiefs; /* rounds as chief */
   gint n_workers;
-  void (*ready) (const MusterSessionReport *report, gint64 step, gpointer task); /* (nullable) */
-  gboolean (*progress) (const MusterTrainingState *state, gpointer task);        /* (nullable) */
+  GCallback ready;    /* (nullable) */
+  GCallback progress; /* (nullable) */
   MusterTrained trained;
   GError *error;
 } Task;
@@ -87,7 +87,8 @@ tear_down (Job *job)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, tear_down)
 
 static void
-note_role (gboolean is_chief, guint slot, gpointer user_data)
+note_role (MusterTrainingObserver *observer G_GNUC_UNUSED, gboolean is_chief, guint slot,
+           gpointer user_data)
 {
   Task *task = user_data;
   MUSTER_EXPECT_LT (slot, (guint)N_SLOTS);
@@ -158,7 +159,8 @@ note_pair (Task *task, Pair *pair, const MusterTrainingState *state)
 
 /* Another task becomes chief, and ends or is stopped before anybody hears of it. */
 static void
-note_ready (const MusterSessionReport *report G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
+note_ready (MusterTrainingObserver *observer G_GNUC_UNUSED,
+            const MusterSessionReport *report G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
             gpointer user_data)
 {
   Task *task = user_data;
@@ -177,19 +179,21 @@ note_ready (const MusterSessionReport *report G_GNUC_UNUSED, gint64 step G_GNUC_
 }
 
 static gboolean
-note_progress (const MusterTrainingState *state, gpointer user_data)
+note_progress (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterTrainingState *state,
+               gpointer user_data)
 {
   Task *task = user_data;
   if (task->pair != NULL)
     note_pair (task, task->pair, state);
   if (task->leaves_at > 0 && task->n_chiefs > 0 && state->step >= task->leaves_at)
     g_cancellable_cancel (task->cancellable);
-  return TRUE;
+  return FALSE;
 }
 
 static void
-note_waiting (const char *message, const MusterReadiness *readiness G_GNUC_UNUSED,
-              GPtrArray *reasons G_GNUC_UNUSED, gpointer user_data)
+note_waiting (MusterTrainingObserver *observer G_GNUC_UNUSED, const char *message,
+              const MusterReadiness *readiness G_GNUC_UNUSED, GPtrArray *reasons G_GNUC_UNUSED,
+              gpointer user_data)
 {
   Task *task = user_data;
   if (!g_str_has_prefix (message, "waiting for tasks: "))
@@ -213,13 +217,13 @@ run_task (gpointer data)
   Task *task = data;
   g_autoptr (MusterMaster) master = muster_master_new_for_target (task->job->target, &task->error);
   g_autoptr (MusterBatches) batches = make_batches ();
-  const MusterTrainingListener listener = {.waiting = note_waiting,
-                                           .waiting_data = task,
-                                           .ready = task->ready != NULL ? task->ready : note_ready,
-                                           .role = note_role,
-                                           .progress = task->progress != NULL ? task->progress
-                                                                              : note_progress,
-                                           .user_data = task};
+  g_autoptr (MusterTrainingObserver) observer = muster_training_observer_new ();
+  g_signal_connect (observer, "waiting", G_CALLBACK (note_waiting), task);
+  g_signal_connect (observer, "ready", task->ready != NULL ? task->ready : G_CALLBACK (note_ready),
+                    task);
+  g_signal_connect (observer, "role", G_CALLBACK (note_role), task);
+  g_signal_connect (observer, "progress",
+                    task->progress != NULL ? task->progress : G_CALLBACK (note_progress), task);
   const MusterTraining training = {.scaffold = task->job->scaffold,
                                    .master = master,
                                    .is_elastic = TRUE,
@@ -234,7 +238,7 @@ run_task (gpointer data)
                                    .checkpoint_dir = task->job->directory,
                                    .save_steps = 50,
                                    .ends_job = TRUE,
-                                   .listener = &listener};
+                                   .observer = observer};
   if (master != NULL)
     (void)muster_train (&training, &task->trained, task->cancellable, &task->error);
   if (task->pair != NULL) {
@@ -333,7 +337,8 @@ typedef struct {
 } Held;
 
 static void
-end_the_chief (const MusterSessionReport *report G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
+end_the_chief (MusterTrainingObserver *observer G_GNUC_UNUSED,
+               const MusterSessionReport *report G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
                gpointer user_data)
 {
   Held *held = user_data;
@@ -344,14 +349,15 @@ end_the_chief (const MusterSessionReport *report G_GNUC_UNUSED, gint64 step G_GN
 }
 
 static gboolean
-note_first_step (const MusterTrainingState *state, gpointer user_data)
+note_first_step (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterTrainingState *state,
+                 gpointer user_data)
 {
   Held *held = user_data;
   if (state->step <= 0 || held->has_stepped)
-    return TRUE;
+    return FALSE;
   held->has_stepped = TRUE;
   held->has_chief_stepped = held->task.is_chief;
-  return TRUE;
+  return FALSE;
 }
 
 /* The model as it is once its init op has run: all tasks are held. */
@@ -387,8 +393,8 @@ MUSTER_TEST (Elastic, takes_over_where_the_chief_has_ended_before_it_let_anyone_
   g_autoptr (MusterMembership) before =
       muster_master_join (master, &first, test_deadline (), NULL, NULL);
   Held held = {.task = {.job = &job, .until_step = 5}, .session = prepare_held (&job, master)};
-  held.task.ready = end_the_chief;
-  held.task.progress = note_first_step;
+  held.task.ready = G_CALLBACK (end_the_chief);
+  held.task.progress = G_CALLBACK (note_first_step);
   MUSTER_ASSERT_TRUE (before != NULL && held.session != NULL);
 
   run_tasks (&held.task, 1);

@@ -219,7 +219,8 @@ MUSTER_TEST (MonitoredSession, comes_back_as_soon_as_its_master_does)
 }
 
 static void
-note_made (MusterSessionReport *report, const GError *error, gpointer user_data)
+note_made (MusterSessionObserver *observer G_GNUC_UNUSED, MusterSessionReport *report,
+           const GError *error, gpointer user_data)
 {
   g_string_append_printf (user_data, " %s",
                           error != NULL                             ? "failed"
@@ -228,7 +229,8 @@ note_made (MusterSessionReport *report, const GError *error, gpointer user_data)
 }
 
 static void
-note_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
+note_lost (MusterSessionObserver *observer G_GNUC_UNUSED, const GError *why, guint n,
+           gint64 pause_us, gpointer user_data)
 {
   MUSTER_EXPECT_GT (pause_us, 0);
   g_string_append_printf (user_data, " lost %u (%s)", n, why->message);
@@ -237,8 +239,10 @@ note_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
 MUSTER_TEST (MonitoredSession, reports_what_becomes_of_its_sessions)
 {
   SET_UP (f);
-  const MusterSessionListener listener = {note_made, note_lost, diary};
-  f.options.listener = &listener;
+  g_autoptr (MusterSessionObserver) observer = muster_session_observer_new ();
+  g_signal_connect (observer, "made", G_CALLBACK (note_made), diary);
+  g_signal_connect (observer, "lost", G_CALLBACK (note_lost), diary);
+  f.options.observer = observer;
   muster_fake_master_fail (f.master, "train", 2, 1, MUSTER_ERROR_ABORTED, "gone");
   muster_fake_master_fail (f.master, "muster/init", 2, 1, MUSTER_ERROR_INVALID_ARGUMENT, "wrong");
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
@@ -614,8 +618,8 @@ MUSTER_TEST (MonitoredSession, joins_the_options_of_a_run)
 /* --- steps that don't end --- */
 
 static void
-on_lost (const GError *why, guint n G_GNUC_UNUSED, gint64 pause_us G_GNUC_UNUSED,
-         gpointer user_data)
+on_lost (MusterSessionObserver *observer G_GNUC_UNUSED, const GError *why, guint n G_GNUC_UNUSED,
+         gint64 pause_us G_GNUC_UNUSED, gpointer user_data)
 {
   Monitored *f = user_data;
   muster_fake_master_set_cost (f->master, "train", 0);
@@ -626,10 +630,11 @@ on_lost (const GError *why, guint n G_GNUC_UNUSED, gint64 pause_us G_GNUC_UNUSED
 MUSTER_TEST (MonitoredSession, comes_back_from_a_step_that_does_not_end)
 {
   SET_UP (f);
-  const MusterSessionListener listener = {.lost = on_lost, .user_data = &f};
+  g_autoptr (MusterSessionObserver) observer = muster_session_observer_new ();
+  g_signal_connect (observer, "lost", G_CALLBACK (on_lost), &f);
   float loss = 0;
   f.options.step_timeout_us = 5 * MUSTER_SECOND;
-  f.options.listener = &listener;
+  f.options.observer = observer;
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
   muster_fake_master_set_cost (f.master, "train", MUSTER_WAIT_FOREVER);
 
@@ -660,9 +665,10 @@ MUSTER_TEST (MonitoredSession, limits_runs_without_hooks_as_well)
   SET_UP (f);
   static const char *const targets[] = {"train"};
   const MusterStep step = {.targets = targets, .n_targets = 1};
-  const MusterSessionListener listener = {.lost = on_lost, .user_data = &f};
+  g_autoptr (MusterSessionObserver) observer = muster_session_observer_new ();
+  g_signal_connect (observer, "lost", G_CALLBACK (on_lost), &f);
   f.options.step_timeout_us = 5 * MUSTER_SECOND;
-  f.options.listener = &listener;
+  f.options.observer = observer;
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
   muster_fake_master_set_cost (f.master, "train", MUSTER_WAIT_FOREVER);
 

@@ -252,12 +252,13 @@ note_user (MusterTensor *value G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED, gpointe
 }
 
 static gboolean
-note_save (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
-           const char *prefix G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
-           GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data)
+note_save (MusterSaverObserver *observer G_GNUC_UNUSED, MusterSession *session G_GNUC_UNUSED,
+           gint64 step G_GNUC_UNUSED, const char *prefix G_GNUC_UNUSED,
+           gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+           gpointer user_data)
 {
   g_string_append (*(GString **)user_data, "save ");
-  return TRUE;
+  return FALSE;
 }
 
 /* MON.16 */
@@ -268,13 +269,13 @@ MUSTER_TEST (MonitoredTraining, calls_hooks_in_tensorflows_order)
   g_autoptr (GString) order = g_string_new (NULL);
   g_autoptr (MusterHook) chiefs = muster_hook_new_for_step (NULL, note_run, &order, NULL);
   g_autoptr (MusterHook) users = muster_hook_new_for_step (NULL, note_user, &order, NULL);
-  const MusterSaverListener listener = {.after_save = note_save, .user_data = &order};
+  g_autoptr (MusterSaverObserver) observer = muster_saver_observer_new ();
+  g_signal_connect (observer, "after-save", G_CALLBACK (note_save), &order);
   job.options.chief_only_hooks = &chiefs;
   job.options.n_chief_only_hooks = 1;
   job.options.hooks = &users;
   job.options.n_hooks = 1;
-  job.options.saver_listeners = &listener;
-  job.options.n_saver_listeners = 1;
+  job.options.saver_observer = observer;
   job.options.save_checkpoint_steps = 1;
   job.options.save_summaries_steps = 1;
   job.options.log_step_count_steps = 1;

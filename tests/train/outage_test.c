@@ -83,7 +83,9 @@ tear_down (Job *job)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, tear_down)
 
 static void
-note_failed (const MusterFailedSave *failed G_GNUC_UNUSED, gpointer n_failed)
+note_failed (MusterSaverObserver *observer G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
+             const GError *why G_GNUC_UNUSED, guint n_in_a_row G_GNUC_UNUSED,
+             guint n_left_out G_GNUC_UNUSED, gpointer n_failed)
 {
   ++*(int *)n_failed;
 }
@@ -91,7 +93,8 @@ note_failed (const MusterFailedSave *failed G_GNUC_UNUSED, gpointer n_failed)
 static gboolean
 open_job (Job *job, gboolean is_blocking, GError **error)
 {
-  const MusterSaverListener listener = {.failed = note_failed, .user_data = &job->n_failed};
+  g_autoptr (MusterSaverObserver) observer = muster_saver_observer_new ();
+  g_signal_connect (observer, "save-failed", G_CALLBACK (note_failed), &job->n_failed);
   const MusterMonitoredTrainingOptions options = {
       .scaffold = job->scaffold,
       .master = job->master,
@@ -99,8 +102,7 @@ open_job (Job *job, gboolean is_blocking, GError **error)
       .saver = job->saver,
       .save_checkpoint_steps = 2,
       .save_blocking = is_blocking,
-      .saver_listeners = &listener,
-      .n_saver_listeners = 1,
+      .saver_observer = observer,
       .save_summaries_steps = MUSTER_NEVER,
       .log_step_count_steps = MUSTER_NEVER,
       .clock = job->clock != NULL ? MUSTER_CLOCK (job->clock) : NULL};

@@ -72,9 +72,9 @@ job_tear_down (Job *job)
 }
 
 static gboolean
-after_save (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED, const char *prefix,
-            gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
-            gpointer data)
+after_save (MusterSaverObserver *observer G_GNUC_UNUSED, MusterSession *session G_GNUC_UNUSED,
+            gint64 step G_GNUC_UNUSED, const char *prefix, gint64 deadline_us G_GNUC_UNUSED,
+            GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
   Job *job = data;
   gint64 n_done = -1;
@@ -89,7 +89,7 @@ after_save (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED, con
   g_mutex_unlock (&job->lock);
   if (job->preempts_at_save)
     muster_preemption_request (job->preemption, SIGTERM);
-  return TRUE;
+  return FALSE;
 }
 
 Prepared
@@ -294,7 +294,8 @@ life_begin (Life *life)
       life->job->is_dealt ? muster_position_add_dealt (model, life->job->n_tasks, &life->error)
                           : muster_position_add (model, life->job->n_tasks, &life->error);
   g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
-  MusterSaverListener listener = {.after_save = after_save, .user_data = life->job};
+  g_autoptr (MusterSaverObserver) observer = muster_saver_observer_new ();
+  g_signal_connect (observer, "after-save", G_CALLBACK (after_save), life->job);
 
   g_assert_no_error (life->error);
   life->scaffold = muster_scaffold_new (extended, &life->error);
@@ -311,8 +312,7 @@ life_begin (Life *life)
                                             .log_step_count_steps = MUSTER_NEVER,
                                             .hooks = &life->hook,
                                             .n_hooks = 1,
-                                            .saver_listeners = &listener,
-                                            .n_saver_listeners = 1,
+                                            .saver_observer = observer,
                                             .max_wait_us = JOB_LIMIT_US,
                                             .model = life->job->server != NULL ? "seen" : NULL,
                                             .preemption = life->job->preemption,

@@ -74,21 +74,23 @@ tear_down (Job *job)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, tear_down)
 
 static void
-note_saved (const MusterSaved *saved, gpointer data)
+note_saved (MusterSaverObserver *observer G_GNUC_UNUSED, const MusterSaved *saved, gpointer data)
 {
   g_string_append_printf (((Job *)data)->saved, " %" G_GINT64_FORMAT, saved->step);
 }
 
 static void
-note_copied (const MusterTierCopied *copied, gpointer data)
+note_copied (MusterSaverObserver *observer G_GNUC_UNUSED, const MusterTierCopied *copied,
+             gpointer data)
 {
   g_string_append_printf (((Job *)data)->copied, " %" G_GINT64_FORMAT, copied->step);
 }
 
 /* The fifth step's is the last. */
 static void
-let_go (MusterSession *session G_GNUC_UNUSED, gint64 step, gint64 deadline_us G_GNUC_UNUSED,
-        GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+let_go (MusterSaverObserver *observer G_GNUC_UNUSED, MusterSession *session G_GNUC_UNUSED,
+        gint64 step, gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+        gpointer data)
 {
   if (step == 5)
     g_clear_pointer (&((Job *)data)->held, muster_directory_unlock);
@@ -98,8 +100,10 @@ static gboolean
 open_job (Job *job, gint64 save_steps, gboolean is_blocking)
 {
   g_autoptr (GError) error = NULL;
-  const MusterSaverListener listener = {
-      .before_save = let_go, .saved = note_saved, .copied = note_copied, .user_data = job};
+  g_autoptr (MusterSaverObserver) observer = muster_saver_observer_new ();
+  g_signal_connect (observer, "before-save", G_CALLBACK (let_go), job);
+  g_signal_connect (observer, "saved", G_CALLBACK (note_saved), job);
+  g_signal_connect (observer, "copied", G_CALLBACK (note_copied), job);
   const MusterMonitoredTrainingOptions options = {.scaffold = job->scaffold,
                                                   .master = job->master,
                                                   .checkpoint_dir = job->run,
@@ -108,8 +112,7 @@ open_job (Job *job, gint64 save_steps, gboolean is_blocking)
                                                   .save_blocking = is_blocking,
                                                   .save_summaries_steps = MUSTER_NEVER,
                                                   .log_step_count_steps = MUSTER_NEVER,
-                                                  .saver_listeners = &listener,
-                                                  .n_saver_listeners = 1};
+                                                  .saver_observer = observer};
   job->session = muster_monitored_training_session_new (&options, NULL, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return job->session != NULL;

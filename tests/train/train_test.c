@@ -25,7 +25,7 @@ typedef struct {
   MusterServer *server; /* (nullable) */
   MusterBatches *batches;
   char *directory;
-  MusterTrainingListener listener;
+  MusterTrainingObserver *observer;
   MusterTraining training; /* a chief's, with these */
   GString *told;           /* "ready 0 saved 0 …" */
   float first_loss, last_loss;
@@ -38,7 +38,8 @@ typedef struct {
 } Job;
 
 static void
-note_ready (const MusterSessionReport *report, gint64 step, gpointer user_data)
+note_ready (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterSessionReport *report,
+            gint64 step, gpointer user_data)
 {
   Job *job = user_data;
   g_string_append_printf (job->told, "%s %" G_GINT64_FORMAT " ",
@@ -46,14 +47,16 @@ note_ready (const MusterSessionReport *report, gint64 step, gpointer user_data)
 }
 
 static void
-note_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
+note_lost (MusterTrainingObserver *observer G_GNUC_UNUSED, const GError *why, guint n,
+           gint64 pause_us, gpointer user_data)
 {
   MUSTER_EXPECT_TRUE (*why->message != '\0' && pause_us > 0);
   g_string_append_printf (((Job *)user_data)->told, "lost %u ", n);
 }
 
 static void
-note_saved (const MusterSaved *saved, gpointer user_data)
+note_saved (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterSaved *saved,
+            gpointer user_data)
 {
   Job *job = user_data;
   g_string_append_printf (job->told, "%s %" G_GINT64_FORMAT " ",
@@ -65,7 +68,8 @@ note_saved (const MusterSaved *saved, gpointer user_data)
 }
 
 static gboolean
-note_progress (const MusterTrainingState *state, gpointer user_data)
+note_progress (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterTrainingState *state,
+               gpointer user_data)
 {
   Job *job = user_data;
   if (job->first_loss == 0)
@@ -75,7 +79,7 @@ note_progress (const MusterTrainingState *state, gpointer user_data)
   job->durable_step = state->durable_step;
   if (job->at_progress != NULL)
     job->at_progress (job);
-  return !job->stops;
+  return job->stops;
 }
 
 static MusterBatches *
@@ -89,7 +93,7 @@ make_batches (void)
   return muster_batches_new (arrays, 2, 32, 1, NULL);
 }
 
-/* In place: the listener points back at it. */
+/* In place: the handlers point back at it. */
 static void
 set_up (Job *job)
 {
@@ -100,11 +104,11 @@ set_up (Job *job)
   job->batches = make_batches ();
   job->directory = g_build_filename (muster_test_tmpdir (), "run", NULL);
   job->told = g_string_new (NULL);
-  job->listener = (MusterTrainingListener){.ready = note_ready,
-                                           .lost = note_lost,
-                                           .progress = note_progress,
-                                           .saved = note_saved,
-                                           .user_data = job};
+  job->observer = muster_training_observer_new ();
+  g_signal_connect (job->observer, "ready", G_CALLBACK (note_ready), job);
+  g_signal_connect (job->observer, "lost", G_CALLBACK (note_lost), job);
+  g_signal_connect (job->observer, "progress", G_CALLBACK (note_progress), job);
+  g_signal_connect (job->observer, "saved", G_CALLBACK (note_saved), job);
   job->training = (MusterTraining){.scaffold = job->scaffold,
                                    .master = job->master,
                                    .model = "digits",
@@ -113,12 +117,13 @@ set_up (Job *job)
                                    .feeds = feeds,
                                    .n_feeds = 2,
                                    .until_step = 25,
-                                   .listener = &job->listener};
+                                   .observer = job->observer};
 }
 
 static void
 tear_down (Job *job)
 {
+  g_clear_object (&job->observer);
   g_clear_object (&job->master);
   g_clear_pointer (&job->server, muster_server_free);
   muster_batches_free (job->batches);

@@ -50,7 +50,7 @@ checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
   muster_saved_goodput_offer (self->meter, self->saver, self->directory);
   if (self->preemption != NULL)
     muster_preemption_set_saver (self->preemption, self->saver, self->directory);
-  muster_saver_listeners_begin (self->listeners);
+  muster_saver_observer_begin (self->observer);
   return TRUE;
 }
 
@@ -84,17 +84,17 @@ report_failure (MusterCheckpointSaverHook *self, gint64 step, guint n_in_a_row)
     self->n_unreported++;
     return;
   }
-  const MusterFailedSave failed = {step, self->last_failure, n_in_a_row, self->n_unreported};
-  g_autofree char *left_out =
-      failed.n_left_out > 0 ? g_strdup_printf ("; %u more since the last report", failed.n_left_out)
-                            : g_strdup ("");
+  const guint n_left_out = self->n_unreported;
+  g_autofree char *left_out = n_left_out > 0
+                                  ? g_strdup_printf ("; %u more since the last report", n_left_out)
+                                  : g_strdup ("");
   self->failure_due_us = now_us + REPORT_FAILURES_US;
   self->n_unreported = 0;
   muster_log (G_LOG_LEVEL_WARNING, "save-failed", "MESSAGE",
               "Unable to write the checkpoint of step %" G_GINT64_FORMAT
               " (%u in a row%s); training continues: %s",
               step, n_in_a_row, left_out, self->last_failure->message);
-  muster_saver_listeners_failed (self->listeners, &failed);
+  muster_save_signals_failed (self->observer, step, self->last_failure, n_in_a_row, n_left_out);
 }
 
 /* ABORTED says that this session is of no use, because it is gone or because a step in it was torn
@@ -154,7 +154,8 @@ static gboolean
 note_skipped (MusterCheckpointSaverHook *self, const MusterSaveCall *call, const MusterSaved *saved,
               GError **error)
 {
-  if (muster_saver_listeners_saved (self->listeners, saved))
+  muster_save_signals_saved (self->observer, saved);
+  if (muster_save_signals_has_listener (self->observer))
     return TRUE;
   return muster_checkpoint_hook_note_failure (
       self, call, g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, saved->why),
@@ -198,10 +199,10 @@ conclude (MusterCheckpointSaverHook *self, const MusterSaveCall *call, const Mus
       !muster_event_writer_add_session_log (self->writer, MUSTER_SESSION_LOG_CHECKPOINT,
                                             saved->prefix, saved->step, error))
     return FALSE;
-  (void)muster_saver_listeners_saved (self->listeners, saved);
+  muster_save_signals_saved (self->observer, saved);
   if (call->session != NULL &&
-      muster_saver_listeners_after_save (self->listeners, call->session, saved, call->deadline_us,
-                                         call->cancellable) &&
+      muster_saver_observer_after_save (self->observer, call->session, saved, call->deadline_us,
+                                        call->cancellable) &&
       wants_stop != NULL)
     *wants_stop = TRUE;
   return TRUE;
@@ -285,7 +286,7 @@ note_copied (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
       note_durable (self, copied->tier, copied->step, g_strdup (copied->prefix));
     self->n_failed_copies_in_a_row = 0;
   }
-  muster_saver_listeners_copied (self->listeners, copied);
+  muster_save_signals_copied (self->observer, copied);
   return TRUE;
 }
 
@@ -343,8 +344,8 @@ muster_checkpoint_hook_save (MusterCheckpointSaverHook *self, const MusterSaveCa
   if (self->cadence.n == 0)
     due = 0;
   muster_saved_goodput_note (self->meter, self->saver, MUSTER_RUN_UNENDED);
-  muster_saver_listeners_before_save (self->listeners, call->session, step, call->deadline_us,
-                                      call->cancellable);
+  muster_saver_observer_before_save (self->observer, call->session, step, call->deadline_us,
+                                     call->cancellable);
   gboolean is_done = self->background.async != NULL && !is_preempted (self)
                          ? save_in_background (self, call, step, due, wants_stop, error)
                          : save_blocking (self, call, step, due, wants_stop, error);
@@ -551,8 +552,8 @@ save_last (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 s
     return TRUE;
   }
   self->failure_due_us = 0; /* its failure is reported in any case */
-  muster_saver_listeners_before_save (self->listeners, call->session, step, call->deadline_us,
-                                      call->cancellable);
+  muster_saver_observer_before_save (self->observer, call->session, step, call->deadline_us,
+                                     call->cancellable);
   return save_until_there (self, call, step, error);
 }
 
@@ -603,7 +604,7 @@ end (MusterCheckpointSaverHook *self, MusterSession *session, gint64 deadline_us
     muster_saver_release_cut (self->saver, session);
   end_goodput (self, &call, step);
   (void)muster_goodput_meter_enter (self->meter, use);
-  muster_saver_listeners_end (self->listeners, session, step, deadline_us, either.cancellable);
+  muster_saver_observer_end (self->observer, session, step, deadline_us, either.cancellable);
   /* A run that ends without saving its last state has failed, even if failures were tolerated. */
   if (self->n_failures_in_a_row == 0)
     return muster_background_save_shutdown (&self->background, error);
@@ -664,7 +665,7 @@ checkpoint_finalize (GObject *object)
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (object);
   const MusterSaveCall bounded = muster_background_save_bound (
       &self->background, &(MusterSaveCall){.deadline_us = MUSTER_WAIT_FOREVER});
-  (void)muster_background_save_abandon (&self->background, &bounded); /* without the listeners */
+  (void)muster_background_save_abandon (&self->background, &bounded); /* nobody is told */
   muster_background_save_clear (&self->background);
   if (self->cadence.n > 0) {
     muster_saver_cancel_copies (self->saver);
@@ -679,7 +680,6 @@ checkpoint_finalize (GObject *object)
   g_clear_pointer (&self->meter, muster_goodput_meter_unref);
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_pointer (&self->writer, muster_event_writer_unref);
-  g_array_unref (self->listeners);
   g_clear_object (&self->observer);
   g_clear_object (&self->clock);
   g_clear_object (&self->preemption);
@@ -705,7 +705,6 @@ muster_checkpoint_saver_hook_class_init (MusterCheckpointSaverHookClass *klass)
 static void
 muster_checkpoint_saver_hook_init (MusterCheckpointSaverHook *self)
 {
-  self->listeners = g_array_new (FALSE, FALSE, sizeof (MusterSaverListener));
   self->durable_step = self->bottom_step = -1;
 }
 
@@ -742,12 +741,7 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
   self->directory = g_strdup (options->checkpoint_dir);
   self->saver = options->saver != NULL ? g_object_ref (options->saver) : NULL;
   self->writer = options->writer != NULL ? muster_event_writer_ref (options->writer) : NULL;
-  if (options->n_listeners > 0)
-    g_array_append_vals (self->listeners, options->listeners, (guint)options->n_listeners);
-  if (options->observer != NULL) {
-    self->observer = g_object_ref (options->observer);
-    g_array_append_vals (self->listeners, muster_saver_observer_listener (self->observer), 1);
-  }
+  self->observer = options->observer != NULL ? g_object_ref (options->observer) : NULL;
   self->steps_per_run = MAX (options->steps_per_run, 1);
   self->is_blocking = options->is_blocking;
   self->from_files = options->from_files;

@@ -6,6 +6,7 @@
 #include "train/hooks/drain_watch_private.h"
 #include "train/hooks/hook_metric_private.h"
 #include "train/hooks/hooks_private.h"
+#include "train/hooks/saver_observer_private.h"
 #include "train/hooks/tier_cadence_private.h"
 
 G_BEGIN_DECLS
@@ -23,7 +24,6 @@ struct _MusterCheckpointSaverHook {
   MusterScaffold *scaffold;      /* (owned) from begin on */
   MusterEventWriter *writer;     /* (owned) (nullable) */
   MusterSaverObserver *observer; /* (owned) (nullable) */
-  GArray *listeners;             /* (owned) (element-type MusterSaverListener) */
   MusterClock *clock;            /* (owned) the timer's */
   MusterPreemption *preemption;  /* (owned) (nullable) */
   GCancellable *preempted;       /* (nullable) the preemption's */
@@ -53,7 +53,7 @@ is_preempted (const MusterCheckpointSaverHook *self)
 }
 
 /* Saves to the tiers that are due, in the background if the hook does. A save that fails is an
- * error only if the run is to end, as in the others. *wants_stop (nullable) is set if a listener
+ * error only if the run is to end, as in the others. *wants_stop (nullable) is set if the observer
  * requests a stop. */
 gboolean muster_checkpoint_hook_save (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
                                       gint64 step, MusterTierSet due, gboolean *wants_stop,

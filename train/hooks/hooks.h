@@ -37,11 +37,11 @@ MusterHook *muster_stop_at_step_hook_new (gint64 num_steps, gint64 last_step, GE
  * run (FAILED_PRECONDITION).
  *
  * Checkpoints are written in the background unless is_blocking is set: a save delays the step only
- * by its snapshot ([class@AsyncSaver]). Listeners and the run receive its result at the end of the
- * first step after it is durable or has failed. One checkpoint is written at a time; a save that
- * falls due meanwhile starts when it is done. The save at the end waits for the one in flight, then
- * blocks. A model without a SaveV2 op, and a master that accepts no further nodes, are saved as
- * with is_blocking.
+ * by its snapshot ([class@AsyncSaver]). The observer and the run receive its result at the end of
+ * the first step after it is durable or has failed. One checkpoint is written at a time; a save
+ * that falls due meanwhile starts when it is done. The save at the end waits for the one in flight,
+ * then blocks. A model without a SaveV2 op, and a master that accepts no further nodes, are saved
+ * as with is_blocking.
  *
  * If the saver has fast tiers, each has an interval of its own, besides that of checkpoint_dir. A
  * save goes to the fastest tier in use; the others that are due then get a copy in the background.
@@ -50,8 +50,8 @@ MusterHook *muster_stop_at_step_hook_new (gint64 num_steps, gint64 last_step, GE
  *
  * If the saver has a metric ([method@Saver.metric]) and the graph a tensor or op of that name, the
  * tensor is fetched with each step, and a save records the value of the step before it. Otherwise
- * values come from the program ([method@Saver.set_metric], as in a listener before the save) or
- * from an evaluator ([func@checkpoint_set_metric]).
+ * values come from the program ([method@Saver.set_metric], as before a save:
+ * [signal@SaverObserver::before-save]) or from an evaluator ([func@checkpoint_set_metric]).
  */
 #define MUSTER_TYPE_CHECKPOINT_SAVER_HOOK (muster_checkpoint_saver_hook_get_type ())
 G_DECLARE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, MUSTER,
@@ -71,9 +71,7 @@ G_DECLARE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, M
  * @from_files: of a job that restores with fall_back_to_files of [struct@RestoreOptions]: adopts
  * the directory in the same way ([method@Saver.adopt_for_job])
  * @steps_per_run: steps by which a run advances the global step; 0: 1
- * @listeners: (nullable) (array length=n_listeners): functions that are called around each save
- * @n_listeners: the number of @listeners
- * @observer: (nullable): the same as signals
+ * @observer: (nullable): is told of each save
  * @writer: (nullable): records the graph and each save
  * @most_failures_in_a_row: a failed save is counted, with a warning, and training continues; this
  *   many in a row fail the run. 0: no limit
@@ -92,8 +90,6 @@ typedef struct {
   gboolean is_blocking;
   gboolean from_files;
   gint64 steps_per_run;
-  const MusterSaverListener *listeners;
-  gsize n_listeners;
   MusterSaverObserver *observer;
   MusterEventWriter *writer;
   guint most_failures_in_a_row;
@@ -119,7 +115,7 @@ MusterCheckpointSaverOptions *muster_checkpoint_saver_options_new (const char *c
  * muster_checkpoint_saver_options_copy:
  * @self: options, also on the stack
  *
- * Copies options. The copy owns what it points to, except @listeners.
+ * Copies options. The copy owns what it points to.
  *
  * Returns: (transfer full): the copy
  */

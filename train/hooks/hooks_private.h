@@ -25,20 +25,4 @@ void muster_hook_print_graph (MusterScaffold *scaffold, const char *directory);
 gboolean muster_hook_log_graphs (MusterScaffold *scaffold, MusterEventWriter *writer, gint64 step,
                                  GError **error);
 
-/* saver_listeners.c: what the checkpoint hook tells its listeners (element-type
- * MusterSaverListener). */
-void muster_saver_listeners_begin (const GArray *self);
-void muster_saver_listeners_before_save (const GArray *self, MusterSession *session, gint64 step,
-                                         gint64 deadline_us, GCancellable *cancellable);
-/* TRUE if one of them listens to it. */
-gboolean muster_saver_listeners_saved (const GArray *self, const MusterSaved *saved);
-void muster_saver_listeners_failed (const GArray *self, const MusterFailedSave *failed);
-void muster_saver_listeners_copied (const GArray *self, const MusterTierCopied *copied);
-/* TRUE if one of them requests a stop. */
-gboolean muster_saver_listeners_after_save (const GArray *self, MusterSession *session,
-                                            const MusterSaved *saved, gint64 deadline_us,
-                                            GCancellable *cancellable);
-void muster_saver_listeners_end (const GArray *self, MusterSession *session, gint64 step,
-                                 gint64 deadline_us, GCancellable *cancellable);
-
 G_END_DECLS

@@ -8,6 +8,7 @@
 #include "ready/pause_private.h"
 #include "train/monitored/monitored_session_private.h"
 #include "train/monitored/queue_runner_private.h"
+#include "train/monitored/session_observer_private.h"
 
 /* The grace for threads, and for a master that doesn't answer, after a cancellation. */
 #define HASTY_GRACE_US (200 * MUSTER_MILLISECOND)
@@ -155,29 +156,6 @@ measure (MusterMonitoredSession *self, const MusterSessionReport *report)
                              phase_us (report, "init") + phase_us (report, "local init"), step);
 }
 
-/* The observer first: a listener may take the report. */
-static void
-tell_made (MusterMonitoredSession *self, MusterSessionReport *report, const GError *failure)
-{
-  const MusterSessionListener *all[] = {
-      self->observer != NULL ? muster_session_observer_listener (self->observer) : NULL,
-      &self->listener};
-  for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
-    if (all[i] != NULL && all[i]->made != NULL)
-      all[i]->made (report, failure, all[i]->user_data);
-}
-
-static void
-tell_lost (MusterMonitoredSession *self, const GError *failure, gint64 pause_us)
-{
-  const MusterSessionListener *all[] = {
-      self->observer != NULL ? muster_session_observer_listener (self->observer) : NULL,
-      &self->listener};
-  for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
-    if (all[i] != NULL && all[i]->lost != NULL)
-      all[i]->lost (failure, self->n_recoveries, pause_us, all[i]->user_data);
-}
-
 /* The hooks' after_create_session counts as part of creating the session. error must not be NULL.
  */
 static gboolean
@@ -194,7 +172,7 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
   self->session = prepare_or_wait (self, timeout_us, report, &failure);
   if (self->session != NULL)
     measure (self, report);
-  tell_made (self, report, failure);
+  muster_session_observer_made (self->observer, report, failure);
   if (self->session == NULL) {
     g_propagate_error (error, failure);
     return FALSE;
@@ -252,7 +230,7 @@ pause_after (MusterMonitoredSession *self, GError *failure, GError **error)
   }
   muster_log (G_LOG_LEVEL_INFO, "recovery", "MESSAGE", "recovering from: %s", failure->message);
   self->n_recoveries++;
-  tell_lost (self, failure, pause_us);
+  muster_session_observer_lost (self->observer, failure, self->n_recoveries, pause_us);
   return pause_until (self, now_us, muster_deadline_after (now_us, pause_us), failure, error);
 }
 

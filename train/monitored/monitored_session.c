@@ -113,8 +113,6 @@ take_options (MusterMonitoredSession *self, const MusterMonitoredSessionOptions 
     g_ptr_array_add (self->hooks, g_object_ref (options->hooks[i]));
   self->recovery = options->recovery != NULL ? *options->recovery : default_recovery;
   self->retries.policy = &self->recovery;
-  if (options->listener != NULL)
-    self->listener = *options->listener;
   self->observer = options->observer != NULL ? g_object_ref (options->observer) : NULL;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->context =

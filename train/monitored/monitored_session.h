@@ -44,8 +44,7 @@ G_DECLARE_FINAL_TYPE (MusterMonitoredSession, muster_monitored_session, MUSTER, 
  * @never_recover: a singular session: no recovery (MON.47)
  * @recovery: (nullable): retries without progress (a higher global step or, without one, a
  *   successful run), and their pauses; NULL: 10 times, 100 ms to 10 s
- * @listener: (nullable): functions that are told of its sessions; copied
- * @observer: (nullable): the same as signals
+ * @observer: (nullable): is told of its sessions
  * @clock: (nullable): NULL: the machine's
  *
  * Options of a [class@MonitoredSession]. Zeros are the defaults; @scaffold and @master are needed.
@@ -63,7 +62,6 @@ typedef struct {
   gint64 stop_grace_us;
   gboolean never_recover;
   const MusterRetryPolicy *recovery;
-  const MusterSessionListener *listener;
   MusterSessionObserver *observer;
   MusterClock *clock;
 } MusterMonitoredSessionOptions;
@@ -88,7 +86,7 @@ MusterMonitoredSessionOptions *muster_monitored_session_options_new (MusterScaff
  * muster_monitored_session_options_copy:
  * @self: options, also on the stack
  *
- * Copies options. The copy owns what it points to, except @recovery and @listener.
+ * Copies options. The copy owns what it points to, except @recovery.
  *
  * Returns: (transfer full): the copy
  */

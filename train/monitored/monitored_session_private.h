@@ -26,8 +26,7 @@ struct _MusterMonitoredSession {
   GPtrArray *hooks;         /* (owned) (element-type MusterHook) */
   GPtrArray *queue_runners; /* (owned) (element-type MusterQueueRunner) */
   MusterRetryPolicy recovery;
-  MusterRetries retries; /* since the last progress */
-  MusterSessionListener listener;
+  MusterRetries retries;           /* since the last progress */
   MusterSessionObserver *observer; /* (owned) (nullable) */
   guint n_recoveries;
   MusterClock *clock;        /* (owned) */
