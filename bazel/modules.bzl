@@ -64,7 +64,7 @@ MODULES = {
     "server/gateway": ["base", "graph", "rpc/messages", "rpc/server", "master/remote", "ready", "server/core", "server/services"],
     "server/http": ["base", "checkpoint/s3", "rpc", "rpc/proto", "master", "status", "server/core", "server/services"],
     "server": ["base", "rpc", "rpc/proto", "rpc/server", "master", "server/core", "server/services", "server/gateway", "server/http"],
-    "tensorflow": ["base", "rpc", "master", "master/remote"],
+    "tensorflow": ["base", "rpc", "rpc/proto", "rpc/client", "master", "master/remote", "session/cluster"],
     "cli/output": ["base", "ready", "status"],
     "cli/common": ["base", "base/files", "graph", "checkpoint/stores", "rpc", "rpc/proto", "rpc/client", "master", "master/remote", "session", "session/cluster", "train/monitored", "cli/output"],
     "cli/certs": ["base", "base/files", "rpc", "cli/common"],

@@ -66,13 +66,3 @@ muster_runtime_read_line (int fd, gint64 deadline_us, GCancellable *cancellable,
   }
   return muster_safe_text (line->str, (gssize)line->len, 0);
 }
-
-gboolean
-muster_runtime_wait_closed (int fd, GCancellable *cancellable)
-{
-  char bytes[256];
-  while (wait_for (fd, MUSTER_WAIT_FOREVER, cancellable, NULL))
-    if (read_some (fd, bytes, sizeof bytes) == 0)
-      return TRUE;
-  return FALSE;
-}

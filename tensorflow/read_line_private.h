@@ -13,7 +13,4 @@ G_BEGIN_DECLS
 char *muster_runtime_read_line (int fd, gint64 deadline_us, GCancellable *cancellable,
                                 GError **error);
 
-/* Waits until the other end is closed, ignoring input. FALSE: cancelled. */
-gboolean muster_runtime_wait_closed (int fd, GCancellable *cancellable);
-
 G_END_DECLS

@@ -5,8 +5,11 @@
 
 #include "base/blocking_private.h"
 #include "base/wait_private.h"
+#include "rpc/address_private.h"
 #include "rpc/fork_private.h"
+#include "tensorflow/admission_private.h"
 #include "tensorflow/read_line_private.h"
+#include "tensorflow/server_def_private.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,6 +27,10 @@
 #define GOOD_UPTIME (10 * MUSTER_SECOND)
 #define EXIT_LIMIT  (5 * MUSTER_SECOND)
 #define EXIT_POLL   (5 * MUSTER_MILLISECOND)
+/* Between two reports of connections that were refused. */
+#define REFUSED_PAUSE (10 * MUSTER_SECOND)
+/* Of sending the ServerDef to a child that reads nothing. */
+#define SEND_LIMIT (5 * MUSTER_SECOND)
 /* The helper's file descriptor of the socket. */
 #define HELPER_FD 3
 
@@ -42,7 +49,9 @@ struct _MusterRuntime {
   gint64 start_limit_us;
   MusterRuntimeReport report;
   gpointer user_data;
-  int reserved; /* bound to the port but never listening, to reserve it */
+  GBytes *definition;         /* (owned) its ServerDef */
+  MusterAdmission *admission; /* (owned) (nullable) of a cluster's task */
+  int reserved; /* of one alone: bound to the port but never listening, to reserve it */
   guint16 port;
   GCancellable *stop; /* (owned) */
   GThread *keeper;    /* (owned) */
@@ -96,6 +105,31 @@ reserve_port (MusterRuntime *self, GError **error)
       getsockname (self->reserved, (struct sockaddr *)&address, &size) != 0)
     return set_errno (error, "no free port on 127.0.0.1 for TensorFlow's runtime");
   self->port = ntohs (address.sin_port);
+  self->definition = muster_server_def_alone (self->port);
+  return TRUE;
+}
+
+/* The port of a cluster's task is the child's own: whoever has it already is reported by that. */
+static gboolean
+take_address (MusterRuntime *self, const MusterClusterSpec *cluster, GError **error)
+{
+  const char *job = muster_cluster_spec_job (cluster);
+  const guint index = muster_cluster_spec_index (cluster);
+  const MusterClusterTask *own =
+      job != NULL ? muster_cluster_spec_find (cluster, job, index) : NULL;
+  g_autofree char *host = NULL;
+  if (own == NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "the cluster doesn't say which task this is; set 'task' in TF_CONFIG, or "
+                        "--task=JOB:INDEX");
+  if (!muster_address_parse (own->address, &host, &self->port, error))
+    return FALSE;
+  if (self->port == 0)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "%s:%u has port 0 in the cluster, but the others must know it; give it one",
+                        job, index);
+  self->definition = muster_server_def_of_task (cluster);
+  self->admission = muster_admission_new (cluster);
   return TRUE;
 }
 
@@ -122,7 +156,8 @@ static GSubprocess *
 spawn (MusterRuntime *self, int socket, GError **error)
 {
   g_autoptr (GSubprocessLauncher) launcher = g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_NONE);
-  g_autofree char *port = g_strdup_printf ("%u", self->port);
+  g_autofree char *port =
+      g_strdup_printf ("%s%u", self->admission != NULL ? "cluster:" : "", self->port);
   int to_stderr = fcntl (STDERR_FILENO, F_DUPFD_CLOEXEC, HELPER_FD + 1);
   if (to_stderr >= 0)
     g_subprocess_launcher_take_stdout_fd (launcher, to_stderr);
@@ -142,6 +177,34 @@ spawn (MusterRuntime *self, int socket, GError **error)
   return process;
 }
 
+static gboolean
+send_all (int socket, const void *bytes, gsize size, GError **error)
+{
+  for (gsize done = 0; done < size;) {
+    const gssize n = send (socket, (const char *)bytes + done, size - done, MSG_NOSIGNAL);
+    if (n < 0 && errno != EINTR)
+      return set_errno (error, "can't send TensorFlow's runtime its cluster");
+    done += (gsize)MAX (n, 0);
+  }
+  return TRUE;
+}
+
+/* Tells the child which server it is to be; then whose connections it is to take. */
+static gboolean
+define (MusterRuntime *self, int socket, GError **error)
+{
+  const struct timeval limit = {.tv_sec = SEND_LIMIT / MUSTER_SECOND};
+  gsize size;
+  const void *bytes = g_bytes_get_data (self->definition, &size);
+  g_autofree char *line = g_strdup_printf ("%" G_GSIZE_FORMAT "\n", size);
+  setsockopt (socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  if (!send_all (socket, line, strlen (line), error) || !send_all (socket, bytes, size, error))
+    return FALSE;
+  if (self->admission != NULL)
+    muster_admission_set_socket (self->admission, socket);
+  return TRUE;
+}
+
 /* Called on the keeper's thread: the kernel ends the child when the thread that created it ends. */
 static gboolean
 begin (MusterRuntime *self, Life *life, GError **error)
@@ -156,7 +219,7 @@ begin (MusterRuntime *self, Life *life, GError **error)
     return FALSE;
   const char *pid = g_subprocess_get_identifier (life->process);
   life->pid = pid != NULL ? (int)g_ascii_strtoll (pid, NULL, 10) : 0;
-  return TRUE;
+  return define (self, life->socket, error);
 }
 
 /* Describes how the process ended. */
@@ -175,8 +238,10 @@ describe_end (GSubprocess *process)
 /* Ends the process. Closing the socket would suffice, but the process may be stuck loading its
  * library; it has no state to save, so it is killed. Returns how it ended (transfer full). */
 static char *
-end (Life *life)
+end (MusterRuntime *self, Life *life)
 {
+  if (self->admission != NULL)
+    muster_admission_set_socket (self->admission, -1);
   if (life->socket >= 0)
     close (life->socket);
   life->socket = -1;
@@ -226,8 +291,8 @@ await_word (MusterRuntime *self, const Life *life, GError **error)
   const gint64 deadline_us = life->since_us + self->start_limit_us;
   char *line;
   while ((line = muster_runtime_read_line (life->socket, deadline_us, self->stop, error)) != NULL &&
-         g_str_equal (line, "loaded")) {
-    g_free (line);
+         !g_str_has_prefix (line, "serving ") && !g_str_has_prefix (line, "failed ")) {
+    g_free (line); /* "loaded", or whom it has refused */
     g_mutex_lock (&self->lock);
     set_doing (self, "starting its server");
     g_mutex_unlock (&self->lock);
@@ -264,7 +329,7 @@ await_serving (MusterRuntime *self, Life *life, GError **error)
     set_late (self, error);
   } else {
     await_exit (self, life);
-    how = end (life);
+    how = end (self, life);
     /* not UNAVAILABLE, which callers wait for */
     muster_fail (error, MUSTER_ERROR_INTERNAL, "TensorFlow's runtime from '%s' %s during startup",
                  self->library, how);
@@ -301,6 +366,31 @@ static void G_GNUC_PRINTF (2, 3) report (MusterRuntime *self, const char *format
   self->report (text, self->user_data);
 }
 
+/* Reads what the child says while it serves: whom it has refused. TRUE: it has closed its socket;
+ * FALSE: the runtime is to stop. */
+static gboolean
+listen_to (MusterRuntime *self, const Life *life)
+{
+  gint64 next_us = 0; /* when somebody who was refused is reported again */
+  for (;;) {
+    g_autoptr (GError) error = NULL;
+    g_autofree char *line =
+        muster_runtime_read_line (life->socket, MUSTER_WAIT_FOREVER, self->stop, &error);
+    if (line == NULL)
+      return muster_error_is (error, MUSTER_ERROR_UNAVAILABLE);
+    if (!g_str_has_prefix (line, "refused ") || self->admission == NULL)
+      continue;
+    muster_admission_look_again (self->admission);
+    if (now_us () < next_us)
+      continue;
+    next_us = now_us () + REFUSED_PAUSE;
+    report (self,
+            "refused a connection of %s: neither a machine of the cluster nor, on this one, a "
+            "process of this user",
+            line + strlen ("refused "));
+  }
+}
+
 /* Runs the process from its start to its end; returns how it ended (transfer full). NULL with an
  * error if it never served. */
 static char *
@@ -308,7 +398,7 @@ live (MusterRuntime *self, guint n_before, GError **error)
 {
   Life life = {.socket = -1};
   if (!begin (self, &life, error) || !await_serving (self, &life, error)) {
-    g_free (end (&life));
+    g_free (end (self, &life));
     return NULL;
   }
   if (n_before == 0)
@@ -318,9 +408,9 @@ live (MusterRuntime *self, guint n_before, GError **error)
     report (self,
             "TensorFlow's runtime restarted as process %d; its variables and sessions are lost",
             life.pid);
-  if (muster_runtime_wait_closed (life.socket, self->stop))
+  if (listen_to (self, &life))
     await_exit (self, &life);
-  g_autofree char *how = end (&life);
+  g_autofree char *how = end (self, &life);
   return g_strdup_printf ("TensorFlow's runtime (process %d) %s", life.pid, how);
 }
 
@@ -384,7 +474,8 @@ muster_runtime_new (const MusterRuntimeOptions *options, GError **error)
   self->reserved = -1;
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
-  if (!reserve_port (self, error))
+  if (options->cluster != NULL ? !take_address (self, options->cluster, error)
+                               : !reserve_port (self, error))
     return NULL;
   set_state (self, STARTING, 0, NULL);
   self->keeper = g_thread_new ("tensorflow", keep, self);
@@ -407,6 +498,8 @@ muster_runtime_unref (MusterRuntime *self)
   g_clear_pointer (&self->keeper, g_thread_join);
   if (self->reserved >= 0)
     close (self->reserved);
+  muster_admission_free (self->admission);
+  g_clear_pointer (&self->definition, g_bytes_unref);
   g_clear_error (&self->failure);
   g_clear_object (&self->stop);
   g_clear_object (&self->clock);

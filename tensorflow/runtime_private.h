@@ -3,14 +3,16 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "session/cluster/cluster_spec.h"
 
 G_BEGIN_DECLS
 
-/* MusterRuntime is TensorFlow's runtime as a child process that serves on 127.0.0.1, and the thread
- * that supervises it. When the child dies it is restarted on the same port, at once the first time,
- * then after pauses that grow to half a minute. Its sessions and variables are then lost: clients
- * get UNAVAILABLE, then ABORTED, and create another session. It always ends with this process.
- * Reference-counted; any thread. */
+/* MusterRuntime is TensorFlow's runtime as a child process that serves on 127.0.0.1, or as a
+ * cluster's task for the machines of that cluster, and the thread that supervises it. When the
+ * child dies it is restarted on the same port, at once the first time, then after pauses that grow
+ * to half a minute. Its sessions and variables are then lost: clients get UNAVAILABLE, then
+ * ABORTED, and create another session. It always ends with this process. Reference-counted; any
+ * thread. */
 
 typedef struct _MusterRuntime MusterRuntime;
 
@@ -24,6 +26,9 @@ typedef struct {
   /* (nullable) (array zero-terminated=1) the child may open files only in these, and read those of
    * the system; INVALID_ARGUMENT if that can't be done */
   const char *const *directories;
+  /* (nullable) whose own task it is, on the port of its address; NULL: it is alone, on a free port
+   */
+  const MusterClusterSpec *cluster;
   MusterClock *clock;         /* (nullable) for the pauses */
   gint64 start_limit_us;      /* timeout of a start; 0: two minutes */
   MusterRuntimeReport report; /* (nullable) */

@@ -37,14 +37,18 @@ log_report (const char *text, gpointer user_data G_GNUC_UNUSED)
 }
 
 static MusterMaster *
-make_master (const char *path, const char *const *directories, GError **error)
+make_master (const char *path, const MusterClusterSpec *cluster, const char *const *directories,
+             GError **error)
 {
   g_autofree char *library = muster_runtime_find_library (path, error);
   g_autofree char *helper = library != NULL ? muster_runtime_find_helper (error) : NULL;
   if (helper == NULL)
     return NULL;
-  const MusterRuntimeOptions options = {
-      .library = library, .helper = helper, .directories = directories, .report = log_report};
+  const MusterRuntimeOptions options = {.library = library,
+                                        .helper = helper,
+                                        .directories = directories,
+                                        .cluster = cluster,
+                                        .report = log_report};
   g_autoptr (MusterRuntime) runtime = muster_runtime_new (&options, error);
   if (runtime == NULL)
     return NULL;
@@ -52,7 +56,8 @@ make_master (const char *path, const char *const *directories, GError **error)
   g_autoptr (MusterMaster) remote = muster_remote_master_new (target, error);
   if (remote == NULL)
     return NULL;
-  muster_remote_master_set_one_task (MUSTER_REMOTE_MASTER (remote));
+  if (cluster == NULL)
+    muster_remote_master_set_one_task (MUSTER_REMOTE_MASTER (remote));
   MusterTensorflowMaster *self = g_object_new (MUSTER_TYPE_TENSORFLOW_MASTER, NULL);
   self->target = path != NULL ? g_strconcat (SCHEME ":", path, NULL) : g_strdup (SCHEME);
   self->runtime = g_steal_pointer (&runtime);
@@ -64,7 +69,7 @@ make_master (const char *path, const char *const *directories, GError **error)
 MusterMaster *
 muster_tensorflow_master_new (const char *path, GError **error)
 {
-  return make_master (path, NULL, error);
+  return make_master (path, NULL, NULL, error);
 }
 
 /* The path of "tensorflow:PATH"; NULL for "tensorflow". */
@@ -81,18 +86,34 @@ read_target (const char *target, const char **path, GError **error)
       target);
 }
 
-MusterMaster *
-muster_tensorflow_master_new_within (const char *target, const char *const *directories,
-                                     GError **error)
+static MusterMaster *
+master_at (const char *target, const MusterClusterSpec *cluster, const char *const *directories,
+           GError **error)
 {
-  muster_require (error, NULL, target, directories);
   const char *path;
   if (!g_str_has_prefix (target, SCHEME)) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "invalid target '%s' (use tensorflow or tensorflow:PATH)", target);
     return NULL;
   }
-  return read_target (target, &path, error) ? make_master (path, directories, error) : NULL;
+  return read_target (target, &path, error) ? make_master (path, cluster, directories, error)
+                                            : NULL;
+}
+
+MusterMaster *
+muster_tensorflow_master_new_within (const char *target, const char *const *directories,
+                                     GError **error)
+{
+  muster_require (error, NULL, target, directories);
+  return master_at (target, NULL, directories, error);
+}
+
+MusterMaster *
+muster_tensorflow_master_new_task (const char *target, const MusterClusterSpec *cluster,
+                                   const char *const *directories, GError **error)
+{
+  muster_require (error, NULL, target, cluster);
+  return master_at (target, cluster, directories, error);
 }
 
 char *

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "master/master.h"
+#include "session/cluster/cluster_spec.h"
 
 G_BEGIN_DECLS
 
@@ -47,6 +48,27 @@ MusterMaster *muster_tensorflow_master_new (const char *path, GError **error);
  */
 MusterMaster *muster_tensorflow_master_new_within (const char *target,
                                                    const char *const *directories, GError **error);
+
+/**
+ * muster_tensorflow_master_new_task:
+ * @target: "tensorflow" or "tensorflow:PATH"
+ * @cluster: a cluster, and which task of it this is
+ * @directories: (nullable) (array zero-terminated=1): as in muster_tensorflow_master_new_within ();
+ *   %NULL: all files
+ *
+ * The same for a runtime that is a task of a cluster, like a tf.distribute.Server. It listens on
+ * the port of the task's address, on every address of this machine, and takes connections of the
+ * machines that the cluster's addresses name, as they resolve at the time, and on this machine of
+ * this user. TensorFlow has neither TLS nor tokens between tasks: whoever runs programs on these
+ * machines, or can send in their name, has all that the task has. Connections over the network end
+ * when the other machine has been silent for three seconds. INVALID_ARGUMENT also if @cluster names
+ * no task, or one without a port.
+ *
+ * Returns: (transfer full): a master
+ */
+MusterMaster *muster_tensorflow_master_new_task (const char *target,
+                                                 const MusterClusterSpec *cluster,
+                                                 const char *const *directories, GError **error);
 
 /**
  * muster_tensorflow_master_describe:

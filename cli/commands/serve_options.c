@@ -35,7 +35,7 @@ static const GOptionEntry entries[] = {
      "check the options and the files that they name, then exit", NULL},
     {"listen", 0, 0, G_OPTION_ARG_STRING, AT (listen),
      "listen address, HOST:PORT or unix:/PATH, or several with commas between (default: "
-     "localhost:2222; port 0 selects a free port)",
+     "localhost:2222, or for a task of a cluster its port and 1; port 0 selects a free port)",
      "ADDRESS"},
     {"allow-user", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (allow_users),
      "user of this machine that may connect to unix:/PATH; repeat it for several (default: only "
@@ -56,6 +56,10 @@ static const GOptionEntry entries[] = {
      "master to serve: local, tensorflow[:PATH] for TensorFlow's own runtime, or "
      "grpc[s]://HOST:PORT or unix:/PATH for a gateway to another master (default: local)",
      "TARGET"},
+    {"task", 0, 0, G_OPTION_ARG_STRING, AT (task),
+     "task of the cluster in TF_CONFIG that --master=tensorflow is to be, such as ps:0 (default: "
+     "that of TF_CONFIG, or none: it is alone)",
+     "JOB:INDEX"},
     {"data-dir", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, AT (data_dirs),
      "directory that clients' operations may read and write; repeat it for several (default: "
      "every file that this process may open)",
@@ -127,7 +131,7 @@ muster_serve_options_clear (MusterServeOptions *self)
       &self->tls_cert,     &self->tls_key,       &self->tls_ca,     &self->token,
       &self->master_cert,  &self->master_key,    &self->master_ca,  &self->master_token,
       &self->idle_session, &self->chief_lease,   &self->max_memory, &self->config,
-      &self->grace,        &self->log_level,     &self->log_format,
+      &self->grace,        &self->log_level,     &self->log_format, &self->task,
   };
   for (gsize i = 0; i < G_N_ELEMENTS (texts); i++)
     g_clear_pointer (texts[i], g_free);
@@ -138,6 +142,7 @@ muster_serve_options_clear (MusterServeOptions *self)
   g_clear_pointer (&self->users, g_array_unref);
   g_clear_pointer (&self->http_hosts, g_strfreev);
   g_clear_pointer (&self->expected, g_strfreev);
+  g_clear_pointer (&self->cluster, muster_cluster_spec_free);
   g_clear_pointer (&self->file, muster_config_file_free);
   g_clear_pointer (&self->given, g_strfreev);
   g_clear_pointer (&self->credentials, muster_rpc_credentials_unref);
@@ -196,10 +201,9 @@ muster_serve_options_parse (MusterServeOptions *self, int argc G_GNUC_UNUSED, ch
   if (!read_words (self, bound + N_UNFILED, argv, error) ||
       !muster_cli_parse ((int)g_strv_length (self->given), self->given, "", summary, bound, 0,
                          &none, NULL, error) ||
-      !muster_cli_log_set (self->log_level, self->log_format, MUSTER_LOG_OF_SERVICE, error))
+      !muster_cli_log_set (self->log_level, self->log_format, MUSTER_LOG_OF_SERVICE, error) ||
+      !muster_serve_options_task (self, error))
     return FALSE;
-  if (self->listen == NULL)
-    self->listen = g_strdup ("localhost:2222");
   self->addresses = g_strsplit (self->listen, ",", -1);
   return TRUE;
 }

@@ -3,6 +3,7 @@
 
 #include "cli/common/config_file.h"
 #include "server/server.h"
+#include "session/cluster/cluster_spec.h"
 
 G_BEGIN_DECLS
 
@@ -10,7 +11,7 @@ G_BEGIN_DECLS
  * describe. A plain struct; zero-initialise and clear it. */
 
 typedef struct {
-  char *listen, *health_listen, *http, *target;              /* (owned) (nullable) */
+  char *listen, *health_listen, *http, *target, *task;       /* (owned) (nullable) */
   char **addresses;                                          /* (owned) those of listen */
   char *tls_cert, *tls_key, *tls_ca, *token;                 /* (owned) (nullable) files */
   char *master_cert, *master_key, *master_ca, *master_token; /* (owned) (nullable) files */
@@ -19,6 +20,7 @@ typedef struct {
   char **allow_users;                                        /* (owned) (nullable) */
   GArray *users;                /* (owned) (nullable) (element-type guint32) those of allow_users */
   char **data_dirs;             /* (owned) (nullable) */
+  MusterClusterSpec *cluster;   /* (owned) (nullable) whose task the master is to be */
   char **http_hosts;            /* (owned) (nullable) */
   char *log_level, *log_format; /* (owned) (nullable) */
   gint64 max_sessions, max_graph_bytes, max_steps, max_watchers, max_request_bytes, max_op_bytes;
@@ -48,6 +50,10 @@ const char *muster_serve_options_name (const MusterServeOptions *self, const cha
  * from self. */
 gboolean muster_serve_options_server (MusterServeOptions *self, MusterServerOptions *server,
                                       GError **error);
+
+/* Which task of which cluster the master is to be, from --task and TF_CONFIG; and the default of
+ * --listen. */
+gboolean muster_serve_options_task (MusterServeOptions *self, GError **error);
 
 /* Makes the master to serve, after checking its options. (transfer full) */
 MusterMaster *muster_serve_options_master (MusterServeOptions *self, GError **error);

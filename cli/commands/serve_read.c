@@ -9,10 +9,12 @@
 #include "cli/common/cli.h"
 #include "cli/common/memory_size.h"
 #include "engine/session/local_master.h"
+#include "rpc/address_private.h"
 #include "tensorflow/tensorflow_master.h"
 
 #include <string.h>
 
+#define DEFAULT_PORT       2222
 #define DEFAULT_MAX_MEMORY "80%"
 #define DEFAULT_GRACE_US   (30 * MUSTER_SECOND)
 
@@ -148,6 +150,60 @@ muster_serve_options_server (MusterServeOptions *self, MusterServerOptions *serv
 
 /* --- the master --- */
 
+/* --- the master --- */
+
+static gboolean
+is_tensorflow (const char *target)
+{
+  return g_str_equal (target, "tensorflow") || g_str_has_prefix (target, "tensorflow:/");
+}
+
+/* The port of the task is open to the cluster; that of --listen is this machine's. */
+static gboolean
+default_listen (MusterServeOptions *self, GError **error)
+{
+  const char *job = self->cluster != NULL ? muster_cluster_spec_job (self->cluster) : NULL;
+  const MusterClusterTask *own =
+      job != NULL
+          ? muster_cluster_spec_find (self->cluster, job, muster_cluster_spec_index (self->cluster))
+          : NULL;
+  g_autofree char *host = NULL;
+  guint16 port = DEFAULT_PORT - 1;
+  if (own != NULL && !muster_address_parse (own->address, &host, &port, error))
+    return FALSE;
+  if (self->listen == NULL)
+    self->listen = g_strdup_printf ("localhost:%u", port + 1U);
+  g_autofree char *same = g_strdup_printf (":%u", port);
+  if (own == NULL || !g_str_has_suffix (self->listen, same))
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "%s=%s has the port of %s:%u, which TensorFlow listens on; use another",
+                      muster_serve_options_name (self, "listen"), self->listen, job, own->index);
+}
+
+gboolean
+muster_serve_options_task (MusterServeOptions *self, GError **error)
+{
+  const char *target = self->target != NULL ? self->target : "local";
+  gsize n_tasks = 0;
+  if (!is_tensorflow (target)) {
+    if (self->task == NULL)
+      return default_listen (self, error);
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "%s has no effect on '%s': a task of a cluster is TensorFlow's runtime; use "
+        "--master=tensorflow",
+        muster_serve_options_name (self, "task"), target);
+  }
+  self->cluster = muster_cluster_spec_new_for_task (g_getenv ("TF_CONFIG"), self->task, error);
+  if (self->cluster == NULL)
+    return FALSE;
+  (void)muster_cluster_spec_tasks (self->cluster, &n_tasks);
+  if (self->task == NULL && (n_tasks < 2 || muster_cluster_spec_job (self->cluster) == NULL))
+    g_clear_pointer (&self->cluster, muster_cluster_spec_free);
+  return default_listen (self, error);
+}
+
 MusterMaster *
 muster_serve_options_master (MusterServeOptions *self, GError **error)
 {
@@ -171,10 +227,12 @@ muster_serve_options_master (MusterServeOptions *self, GError **error)
                  muster_serve_options_name (self, "max-op-bytes"), target);
     return NULL;
   }
+  const char *const *directories = (const char *const *)self->data_dirs;
   g_autoptr (MusterMaster) master =
-      muster_serve_files_are_of_child (self)
-          ? muster_tensorflow_master_new_within (target, (const char *const *)self->data_dirs,
-                                                 error)
+      self->cluster != NULL
+          ? muster_tensorflow_master_new_task (target, self->cluster, directories, error)
+      : muster_serve_files_are_of_child (self)
+          ? muster_tensorflow_master_new_within (target, directories, error)
           : muster_cli_master_at (target, &files, &self->master_credentials, error);
   if (master == NULL || (self->max_op_bytes == 0 && storage == NULL))
     return g_steal_pointer (&master);

@@ -29,8 +29,8 @@ take_cluster (MusterTrainRole *self, const MusterClusterSpec *cluster, GError **
     return muster_cli_usage_error (
         error,
         "TF_CONFIG: this task is '%s:%u', but train runs only the chief and workers; to serve "
-        "variables, use tf.distribute.Server or `muster serve`",
-        job, index);
+        "variables, run `muster serve --master=tensorflow --task=%s:%u`",
+        job, index, job, index);
   self->index = (guint)number;
   self->is_worker = number > 0;
   g_free (self->task);
@@ -79,6 +79,16 @@ take_auto (MusterTrainRole *self, int n_tasks, GError **error)
   return TRUE;
 }
 
+/* TRUE if the cluster says the same. */
+static gboolean
+is_in_cluster (const MusterClusterSpec *cluster, const char *task)
+{
+  const char *job = muster_cluster_spec_job (cluster);
+  g_autofree char *own =
+      job != NULL ? g_strdup_printf ("%s:%u", job, muster_cluster_spec_index (cluster)) : NULL;
+  return g_strcmp0 (own, task) == 0;
+}
+
 gboolean
 muster_train_role_read (MusterTrainRole *self, const char *task, int n_tasks, const char *master,
                         const MusterClusterSpec *cluster, GError **error)
@@ -87,6 +97,8 @@ muster_train_role_read (MusterTrainRole *self, const char *task, int n_tasks, co
   if (n_tasks < 0 || n_tasks > MOST_TASKS)
     return muster_cli_usage_error (
         error, "invalid --tasks '%d' (use the number of workers plus the chief)", n_tasks);
+  if (is_in_cluster (cluster, task))
+    task = NULL;
   if (task == NULL && !take_cluster (&role, cluster, error))
     return FALSE;
   if (g_strcmp0 (task, "auto") == 0) {

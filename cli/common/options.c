@@ -236,12 +236,28 @@ read_cluster (const char *command, MusterCliOptions *options, GError **error)
   return TRUE;
 }
 
+/* A cluster in TF_CONFIG that doesn't say which task this is, so that one value serves all
+ * machines, leaves that to --task. */
+static MusterClusterSpec *
+read_spec (const char *task, GError **error)
+{
+  const char *tf_config = g_getenv ("TF_CONFIG");
+  g_autoptr (MusterClusterSpec) spec = muster_cluster_spec_new (tf_config, error);
+  gsize n_tasks = 0;
+  if (spec != NULL)
+    (void)muster_cluster_spec_tasks (spec, &n_tasks);
+  if (n_tasks == 0 || task == NULL || strchr (task, ':') == NULL ||
+      muster_cluster_spec_job (spec) != NULL)
+    return g_steal_pointer (&spec);
+  return muster_cluster_spec_new_for_task (tf_config, task, error);
+}
+
 /* Reads TF_CONFIG: if it is set, the task's sessions live on its own server, for its own devices.
  * The command line takes precedence. */
 static gboolean
 read_tf_config (MusterCliWants wants, MusterCliOptions *options, GError **error)
 {
-  options->spec = muster_cluster_spec_new (g_getenv ("TF_CONFIG"), error);
+  options->spec = read_spec (options->task, error);
   if (options->spec == NULL)
     return FALSE;
   const char *job = muster_cluster_spec_job (options->spec);

@@ -35,16 +35,40 @@ check (const MusterClusterSpec *self, GError **error)
                                  self->job, self->index, n, n > self->index ? ", others" : "");
 }
 
+/* "worker:3". */
+static gboolean
+set_task (MusterClusterSpec *self, const char *task, GError **error)
+{
+  const char *colon = strrchr (task, ':');
+  guint64 index;
+  if (colon == NULL || colon == task ||
+      !g_ascii_string_to_unsigned (colon + 1, 10, 0, MUSTER_MOST_TASKS, &index, NULL))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "'%s' is no task of a cluster; use JOB:INDEX, such as worker:0", task);
+  g_free (self->job);
+  self->job = g_strndup (task, (gsize)(colon - task));
+  self->index = (guint)index;
+  return TRUE;
+}
+
 MusterClusterSpec *
 muster_cluster_spec_new (const char *tf_config, GError **error)
+{
+  return muster_cluster_spec_new_for_task (tf_config, NULL, error);
+}
+
+MusterClusterSpec *
+muster_cluster_spec_new_for_task (const char *tf_config, const char *task, GError **error)
 {
   g_autoptr (MusterClusterSpec) self = g_new0 (MusterClusterSpec, 1);
   g_atomic_ref_count_init (&self->refs);
   self->tasks = g_array_new (FALSE, FALSE, sizeof (MusterClusterTask));
   g_array_set_clear_func (self->tasks, task_clear);
-  if (tf_config == NULL || !*tf_config)
+  const gboolean is_given = tf_config != NULL && *tf_config;
+  if (!is_given && task == NULL)
     return g_steal_pointer (&self);
-  return muster_cluster_spec_read (self, tf_config, error) && check (self, error)
+  return (!is_given || muster_cluster_spec_read (self, tf_config, error)) &&
+                 (task == NULL || set_task (self, task, error)) && check (self, error)
              ? g_steal_pointer (&self)
              : NULL;
 }

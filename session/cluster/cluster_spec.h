@@ -76,6 +76,19 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterClusterTask, muster_cluster_task_free)
 MusterClusterSpec *muster_cluster_spec_new (const char *tf_config, GError **error);
 
 /**
+ * muster_cluster_spec_new_for_task:
+ * @tf_config: (nullable): the variable's value
+ * @task: (nullable): JOB:INDEX, such as "ps:0"; %NULL: as in @tf_config
+ *
+ * The same cluster for another task than TF_CONFIG's, so that one value serves all machines.
+ * INVALID_ARGUMENT also if @task isn't JOB:INDEX.
+ *
+ * Returns: (transfer full): the cluster
+ */
+MusterClusterSpec *muster_cluster_spec_new_for_task (const char *tf_config, const char *task,
+                                                     GError **error);
+
+/**
  * muster_cluster_spec_ref: (skip)
  * @self: a cluster
  *

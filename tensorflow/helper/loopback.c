@@ -18,12 +18,14 @@ typedef union {
   struct sockaddr_storage storage;
 } Address;
 
-static uint16_t shared_port;
+static uint16_t server_port;
+static bool is_server_open;
 
 void
-muster_loopback_share (uint16_t port)
+muster_loopback_share (uint16_t port, bool is_open)
 {
-  shared_port = port;
+  server_port = port;
+  is_server_open = is_open;
 }
 
 static int
@@ -38,12 +40,20 @@ option_of (int fd, int which)
 static const struct in6_addr mapped = {
     .s6_addr = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1}};
 
+static uint16_t
+port_of (const Address *address)
+{
+  return ntohs (address->any.sa_family == AF_INET ? address->v4.sin_port : address->v6.sin6_port);
+}
+
 /* Binds a socket to loopback instead of *address. */
 static void
 bind_to_loopback (int fd, Address *address)
 {
   static const int yes = 1, no = 0;
-  uint16_t port = address->any.sa_family == AF_INET ? address->v4.sin_port : address->v6.sin6_port;
+  const uint16_t port = port_of (address);
+  if (is_server_open && port == server_port)
+    return;
   if (address->any.sa_family == AF_INET) {
     address->v4.sin_addr.s_addr = htonl (INADDR_LOOPBACK);
   } else {
@@ -51,7 +61,7 @@ bind_to_loopback (int fd, Address *address)
     address->v6.sin6_addr = mapped;
     address->v6.sin6_scope_id = 0;
   }
-  if (shared_port != 0 && ntohs (port) == shared_port)
+  if (server_port != 0 && port == server_port)
     setsockopt (fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes);
 }
 
@@ -91,14 +101,8 @@ is_loopback (const Address *address)
   return IN6_IS_ADDR_LOOPBACK (v6) || (IN6_IS_ADDR_V4MAPPED (v6) && v6->s6_addr[12] == 127);
 }
 
-static uint16_t
-port_of (const Address *address)
-{
-  return ntohs (address->any.sa_family == AF_INET ? address->v4.sin_port : address->v6.sin6_port);
-}
-
 bool
-muster_loopback_check (uint16_t port, char *text, size_t n_text)
+muster_loopback_check (char *text, size_t n_text)
 {
   bool is_home = true, has_port = false;
   DIR *fds = opendir ("/proc/self/fd");
@@ -111,8 +115,9 @@ muster_loopback_check (uint16_t port, char *text, size_t n_text)
     char host[INET6_ADDRSTRLEN] = "";
     if (!listens_at (atoi (entry->d_name), &address))
       continue;
-    has_port = has_port || port_of (&address) == port;
-    is_home = is_loopback (&address);
+    const bool is_server = port_of (&address) == server_port;
+    has_port = has_port || is_server;
+    is_home = is_loopback (&address) || (is_server && is_server_open);
     if (is_home)
       continue;
     bool is_v4 = address.any.sa_family == AF_INET;
@@ -124,6 +129,6 @@ muster_loopback_check (uint16_t port, char *text, size_t n_text)
   }
   closedir (fds);
   if (is_home && !has_port)
-    snprintf (text, n_text, "it doesn't listen on port %u as requested", port);
+    snprintf (text, n_text, "it doesn't listen on port %u as requested", server_port);
   return is_home && has_port;
 }

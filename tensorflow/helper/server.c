@@ -41,47 +41,6 @@ find_functions (void *library, Api *api)
   return NULL;
 }
 
-/* --- the ServerDef; each part is shorter than 128 bytes, so that its length is one byte --- */
-
-typedef struct {
-  char bytes[128];
-  size_t size;
-} Part;
-
-static void
-put (Part *part, int field, const void *bytes, size_t size)
-{
-  if (size > 127 || part->size + 2 + size > sizeof part->bytes)
-    return;
-  part->bytes[part->size++] = (char)(field << 3 | 2);
-  part->bytes[part->size++] = (char)size;
-  memcpy (part->bytes + part->size, bytes, size);
-  part->size += size;
-}
-
-static void
-put_text (Part *part, int field, const char *text)
-{
-  put (part, field, text, strlen (text));
-}
-
-static Part
-define_server (uint16_t port)
-{
-  char address[32];
-  Part task = {"\x08", 2}; /* tasks {key: 0 … */
-  Part job = {0}, cluster = {0}, server = {0};
-  snprintf (address, sizeof address, "localhost:%u", port);
-  put_text (&task, 2, address); /* … value: address} */
-  put_text (&job, 1, "localhost");
-  put (&job, 2, task.bytes, task.size);
-  put (&cluster, 1, job.bytes, job.size);
-  put (&server, 1, cluster.bytes, cluster.size);
-  put_text (&server, 2, "localhost"); /* job_name; task_index is 0 */
-  put_text (&server, 5, "grpc");      /* protocol */
-  return server;
-}
-
 /* RTLD_LOCAL hides its symbols from the rest of this process. */
 static bool
 load (const char *library, Api *api, char *text, size_t n_text)
@@ -100,17 +59,16 @@ load (const char *library, Api *api, char *text, size_t n_text)
 }
 
 bool
-muster_server_in_process (const char *library, uint16_t port, void (*loaded) (void), char *version,
-                          size_t n_text, int *code)
+muster_server_in_process (const char *library, const void *definition, size_t n,
+                          void (*loaded) (void), char *version, size_t n_text, int *code)
 {
   Api api;
   *code = INVALID_ARGUMENT;
   if (!load (library, &api, version, n_text))
     return false;
   loaded ();
-  Part definition = define_server (port);
   TF_Status *status = api.new_status ();
-  TF_Server *server = api.new_server (definition.bytes, definition.size, status);
+  TF_Server *server = api.new_server (definition, n, status);
   if (api.get_code (status) == 0)
     api.start (server, status);
   *code = api.get_code (status);

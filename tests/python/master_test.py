@@ -69,6 +69,9 @@ class Masters(case.TestCase):
         self.assertIn(library, master.describe())
         within = Muster.TensorflowMaster.new_within("tensorflow:" + library, [self.folder])
         self.assertEqual(within.target(), "tensorflow:" + library)
+        cluster = Muster.ClusterSpec.new_for_task('{"cluster": {"ps": ["localhost:1"], "worker": ["localhost:0"]}}', "worker:0")
+        self.assertFails(Muster.Error.INVALID_ARGUMENT, "worker:0 has port 0", Muster.TensorflowMaster.new_task, "tensorflow:" + library,
+                         cluster, None)
         Muster.TensorflowMaster.offer()
         self.assertTrue(Muster.Master.is_offered("tensorflow"))
 

@@ -212,9 +212,14 @@ class Cluster(case.TestCase):
         self.assertEqual(spec.peers(), ["ps:0=b:2222"])
         self.assertEqual(spec.chief(), "chief:0=a:2222")
         self.assertTrue(self.spec("chief", 0).is_chief())
+        config = json.dumps({"cluster": CLUSTER, "task": {"type": "ps", "index": 0}})
+        self.assertEqual(Muster.ClusterSpec.new_for_task(config, "worker:1").target(), "grpc://d:2222")
+        self.assertEqual(Muster.ClusterSpec.new_for_task(config, None).job(), "ps")
 
     def test_a_mistake_is_named(self):
         self.assertFails(Muster.Error.INVALID_ARGUMENT, "TF_CONFIG", Muster.ClusterSpec.new, "[")
+        for task in ("worker", ":0", "worker:", "worker:-1", "worker:x", "worker:2"):
+            self.assertFails(Muster.Error.INVALID_ARGUMENT, task, Muster.ClusterSpec.new_for_task, json.dumps({"cluster": CLUSTER}), task)
 
 
 if __name__ == "__main__":

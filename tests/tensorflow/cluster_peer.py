@@ -77,6 +77,25 @@ class Cluster:
                 port.close()
 
 
+class Served(Cluster):
+    """The same tasks by `muster serve --master=tensorflow --task=…`."""
+    master = "tensorflow:" + sys.prefix
+
+    def begin(self, *names, before=()):
+        cluster = json.dumps({"cluster": self.jobs})  # one value for all
+        for name in names:
+            self.processes[name] = subprocess.Popen(
+                [*before, peer.MUSTER, "serve", "--master=" + self.master, "--task=" + name, "--listen=localhost:0"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=dict(os.environ, TF_CONFIG=cluster),
+                preexec_fn=peer.die_with_parent)
+
+    def kill(self, name):
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait(10)
+        process.stdout.close()
+
+
 def build_model(path, parameter_servers=1, scope=None):
     """y = w x + b with its variables on the parameter servers and one of each task's own, exported as a meta graph with a
     sharded saver. Whoever runs it computes on its own task. The train op takes no feeds: w and b grow by 1 and 2. The

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensorflow/admission_private.h"
+
+#include "base/log_private.h"
+#include "base/wait_private.h"
+#include "rpc/address_private.h"
+#include "rpc/client/resolve_private.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+#define LOOKUP_LIMIT (5 * MUSTER_SECOND)
+/* Between two looks: at least, while a name isn't known, and otherwise. */
+#define SHORT_PAUSE MUSTER_SECOND
+#define LONG_PAUSE  (10 * MUSTER_SECOND)
+
+typedef struct {
+  char *name;      /* (owned) */
+  GPtrArray *last; /* (owned) (nullable) (element-type utf8) NULL until it was looked up once */
+} Host;
+
+struct _MusterAdmission {
+  GArray *hosts;      /* (owned) of Host; the thread's */
+  GCancellable *stop; /* (owned) */
+  GThread *thread;    /* (owned) */
+  GMutex lock;
+  GCond changed;
+  GHashTable *admitted; /* guarded by lock: (owned) a set of addresses */
+  int socket;           /* guarded by lock: (not owned) -1: none */
+  gboolean is_due;      /* guarded by lock */
+};
+
+static void
+clear_host (gpointer data)
+{
+  Host *host = data;
+  g_free (host->name);
+  g_clear_pointer (&host->last, g_ptr_array_unref);
+}
+
+static GHashTable *
+new_set (void)
+{
+  return g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+}
+
+/* --- the helper's list --- */
+
+/* A helper that has died doesn't hear it; the next one is told all. The lock is held. */
+static void
+tell (MusterAdmission *self, char sign, const char *address)
+{
+  g_autofree char *line = g_strdup_printf ("%c%s\n", sign, address);
+  if (self->socket >= 0)
+    (void)!send (self->socket, line, strlen (line), MSG_NOSIGNAL);
+}
+
+/* Tells what is in one set and not in the other; returns how much that is. The lock is held. */
+static guint
+tell_difference (MusterAdmission *self, char sign, GHashTable *in, GHashTable *other)
+{
+  GHashTableIter each;
+  gpointer address;
+  guint n = 0;
+  g_hash_table_iter_init (&each, in);
+  while (g_hash_table_iter_next (&each, &address, NULL))
+    if (!g_hash_table_contains (other, address)) {
+      tell (self, sign, address);
+      n++;
+    }
+  return n;
+}
+
+/* The lock is held. (transfer full) */
+static char *
+describe (MusterAdmission *self)
+{
+  g_autoptr (GList) all =
+      g_list_sort (g_hash_table_get_keys (self->admitted), (GCompareFunc)strcmp);
+  GString *text = g_string_new (NULL);
+  for (GList *at = all; at != NULL; at = at->next)
+    g_string_append_printf (text, "%s%s", text->len > 0 ? ", " : "", (const char *)at->data);
+  return g_string_free (all != NULL ? text : g_string_append (text, "nobody yet"), FALSE);
+}
+
+/* (transfer full) admitted */
+static void
+admit (MusterAdmission *self, GHashTable *admitted)
+{
+  g_autofree char *now = NULL;
+  g_mutex_lock (&self->lock);
+  GHashTable *before = self->admitted;
+  const guint n =
+      tell_difference (self, '+', admitted, before) + tell_difference (self, '-', before, admitted);
+  self->admitted = admitted;
+  if (n > 0)
+    now = describe (self);
+  g_mutex_unlock (&self->lock);
+  g_hash_table_unref (before);
+  if (now != NULL)
+    muster_log (G_LOG_LEVEL_MESSAGE, "admission", "MESSAGE",
+                "TensorFlow takes connections of the cluster's machines: %s", now);
+}
+
+/* --- the thread --- */
+
+/* FALSE while it isn't known. */
+static gboolean
+look_up (MusterAdmission *self, Host *host)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  g_autofree char *reason = NULL;
+  GList *found = muster_resolve_host (host->name, muster_deadline_after (now_us, LOOKUP_LIMIT),
+                                      self->stop, &reason);
+  if (found == NULL)
+    return host->last != NULL;
+  g_clear_pointer (&host->last, g_ptr_array_unref);
+  host->last = g_ptr_array_new_with_free_func (g_free);
+  for (GList *at = found; at != NULL; at = at->next)
+    g_ptr_array_add (host->last, g_inet_address_to_string (at->data));
+  g_list_free_full (found, g_object_unref);
+  return TRUE;
+}
+
+static gboolean
+is_awake (gpointer data)
+{
+  const MusterAdmission *self = data;
+  return self->is_due;
+}
+
+/* FALSE: it is to end. */
+static gboolean
+rest (MusterAdmission *self, gint64 since_us, gboolean knows_all)
+{
+  if (!muster_clock_wait_until (muster_system_clock (), since_us + SHORT_PAUSE, self->stop, NULL))
+    return FALSE;
+  g_mutex_lock (&self->lock);
+  if (knows_all)
+    (void)muster_wait_for (&self->changed, &self->lock, is_awake, self, since_us + LONG_PAUSE,
+                           self->stop);
+  self->is_due = FALSE;
+  g_mutex_unlock (&self->lock);
+  return !g_cancellable_is_cancelled (self->stop);
+}
+
+static gpointer
+keep_looking (gpointer data)
+{
+  MusterAdmission *self = data;
+  gint64 since_us;
+  gboolean knows_all;
+  do {
+    GHashTable *admitted = new_set ();
+    since_us = muster_clock_now_us (muster_system_clock ());
+    knows_all = TRUE;
+    for (guint i = 0; i < self->hosts->len; i++) {
+      Host *host = &g_array_index (self->hosts, Host, i);
+      knows_all = look_up (self, host) && knows_all;
+      for (guint k = 0; host->last != NULL && k < host->last->len; k++)
+        g_hash_table_add (admitted, g_strdup (g_ptr_array_index (host->last, k)));
+    }
+    admit (self, admitted);
+  } while (rest (self, since_us, knows_all));
+  return NULL;
+}
+
+/* --- the object --- */
+
+static gboolean
+has_host (GArray *hosts, const char *name)
+{
+  for (guint i = 0; i < hosts->len; i++)
+    if (g_str_equal (g_array_index (hosts, Host, i).name, name))
+      return TRUE;
+  return FALSE;
+}
+
+MusterAdmission *
+muster_admission_new (const MusterClusterSpec *cluster)
+{
+  MusterAdmission *self = g_new0 (MusterAdmission, 1);
+  gsize n;
+  const MusterClusterTask *tasks = muster_cluster_spec_tasks (cluster, &n);
+  self->hosts = g_array_new (FALSE, FALSE, sizeof (Host));
+  g_array_set_clear_func (self->hosts, clear_host);
+  for (gsize i = 0; i < n; i++) {
+    g_autofree char *name = NULL;
+    guint16 port;
+    if (!muster_address_parse (tasks[i].address, &name, &port, NULL) ||
+        has_host (self->hosts, name))
+      continue;
+    Host host = {.name = g_steal_pointer (&name)};
+    g_array_append_val (self->hosts, host);
+  }
+  self->socket = -1;
+  self->admitted = new_set ();
+  self->stop = g_cancellable_new ();
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  self->thread = g_thread_new ("admission", keep_looking, self);
+  return self;
+}
+
+void
+muster_admission_free (MusterAdmission *self)
+{
+  if (self == NULL)
+    return;
+  g_cancellable_cancel (self->stop);
+  g_thread_join (self->thread);
+  g_array_unref (self->hosts);
+  g_hash_table_unref (self->admitted);
+  g_object_unref (self->stop);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  g_free (self);
+}
+
+void
+muster_admission_set_socket (MusterAdmission *self, int socket)
+{
+  g_autoptr (GHashTable) nobody = new_set ();
+  g_mutex_lock (&self->lock);
+  self->socket = socket;
+  (void)tell_difference (self, '+', self->admitted, nobody);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_admission_look_again (MusterAdmission *self)
+{
+  g_mutex_lock (&self->lock);
+  self->is_due = TRUE;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+char *
+muster_admission_describe (MusterAdmission *self)
+{
+  g_mutex_lock (&self->lock);
+  char *text = describe (self);
+  g_mutex_unlock (&self->lock);
+  return text;
+}

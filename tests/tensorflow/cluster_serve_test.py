@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A TensorFlow cluster whose tasks are run by `muster serve --master=tensorflow --task=JOB:INDEX`: without a Python program."""
+import os
+import subprocess
+import sys
+import unittest
+
+ENTER = 'ip link set lo up && exec "$@"'
+
+
+def enter_namespace():
+    """Starts over in a network namespace, if the system gives one."""
+    if os.environ.get("MUSTER_MACHINES"):
+        return
+    os.environ["PATH"] = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    if os.geteuid() == 0 and subprocess.run(["unshare", "-n", "ip", "link"], stdout=subprocess.DEVNULL,
+                                            stderr=subprocess.DEVNULL, check=False).returncode == 0:
+        os.environ["MUSTER_MACHINES"] = "1"
+        os.execvp("unshare", ["unshare", "-n", "sh", "-c", ENTER, "sh", sys.executable, *sys.argv])
+
+
+enter_namespace()  # before TensorFlow is loaded
+
+import tensorflow as tf
+
+import cluster_peer
+import peer
+
+v1 = tf.compat.v1
+v1.disable_v2_behavior()
+
+
+class Cluster(peer.TestCase):
+
+    def cluster(self, *names, kind=cluster_peer.Served, workers=1, chiefs=0):
+        cluster = kind(workers=workers, chiefs=chiefs)
+        self.addCleanup(cluster.end)
+        cluster.start(*names)
+        return cluster
+
+    def model(self):
+        return cluster_peer.build_model(os.path.join(self.folder(), "model.meta"))
+
+    def muster(self, cluster, name, *words, code=0):
+        done = subprocess.run([peer.MUSTER, *words], env=cluster.environment(name), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, timeout=peer.COMMAND_SECONDS, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def value(self, cluster, name, variable):
+        """As TensorFlow's own client reads it there."""
+        config = v1.ConfigProto(device_filters=["/job:ps", "/job:" + name.replace(":", "/task:")])
+        with tf.Graph().as_default(), v1.Session(cluster.target(name), config=config) as session:
+            with v1.device("/job:ps/task:0"):
+                return session.run(v1.get_variable(variable, shape=[], use_resource=False, dtype=tf.float32))
+
+    def devices(self, cluster, name):
+        with tf.Graph().as_default(), v1.Session(cluster.target(name)) as session:
+            return sorted(device.name for device in session.list_devices() if device.device_type == "CPU")
+
+
+class Tasks(Cluster):
+
+    def test_train_together(self):
+        """The chief and a worker, each at its own task, with the variables on the parameter server."""
+        cluster = self.cluster("ps:0", "chief:0", "worker:0", chiefs=1)
+        meta = self.model()
+        train = ["train", "--meta-graph=" + meta, "--no-positions", "--steps=5", "--timeout=60", "--checkpoint-dir=" + self.folder()]
+        self.muster(cluster, "chief:0", *train)
+        self.assertEqual(self.value(cluster, "chief:0", "b"), 3 + 2 * 5)
+        self.assertEqual(self.devices(cluster, "worker:0"), ["/job:%s/replica:0/task:0/device:CPU:0" % job
+                                                             for job in ("chief", "ps", "worker")])
+
+    def test_stand_beside_tensorflows_own(self):
+        """A worker of TensorFlow's own, with variables on a parameter server that a command runs."""
+        cluster = self.cluster("ps:0")
+        cluster_peer.Cluster.begin(cluster, "worker:0")
+        peer.first_line(cluster.processes["worker:0"], "TensorFlow's worker")
+        self.muster(cluster, "worker:0", "prepare", "--meta-graph=" + self.model(), "--timeout=60")
+        self.assertEqual(self.value(cluster, "worker:0", "b"), 3)
+
+    def test_come_back_at_their_addresses(self):
+        cluster = self.cluster("ps:0", "worker:0")
+        meta = self.model()
+        prepare = ["prepare", "--meta-graph=" + meta, "--timeout=60"]
+        self.muster(cluster, "worker:0", *prepare)
+        cluster.kill("ps:0")
+        cluster.start("ps:0")
+        self.muster(cluster, "worker:0", *prepare)
+        self.assertEqual(self.value(cluster, "worker:0", "b"), 3)
+
+
+class Refused(peer.TestCase):
+    """What is wrong before anything is started."""
+
+    def said(self, config, *words):
+        environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
+        if config is not None:
+            environment["TF_CONFIG"] = config
+        done = subprocess.run([peer.MUSTER, "serve", *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=peer.COMMAND_SECONDS, stdin=subprocess.DEVNULL)
+        self.assertNotEqual(done.returncode, 0)
+        return done.stderr
+
+    def test_says_what_is_wrong(self):
+        cluster = '{"cluster": {"ps": ["localhost:0"], "worker": ["localhost:2222"]}}'
+        here = ["--master=" + cluster_peer.Served.master]
+        for config, words, wanted in (
+            (cluster, [*here, "--task=ps:1"], "this task is ps:1, but"),
+            (cluster, [*here, "--task=ps"], "'ps' is no task of a cluster; use JOB:INDEX"),
+            (cluster, [*here, "--task=ps:0"], "ps:0 has port 0 in the cluster"),
+            (cluster, [*here, "--task=worker:0", "--listen=localhost:2222"], "has the port of worker:0, which TensorFlow listens on"),
+            (None, [*here, "--task=ps:0"], "this task is ps:0, but"),
+            (cluster, ["--task=ps:0"], "--task has no effect on 'local'"),
+        ):
+            with self.subTest(words=words):
+                self.assertIn(wanted, self.said(config, *words))
+
+
+CLIENT = """
+import socket, sys
+s = socket.create_connection((sys.argv[1], 2222), 20)
+s.settimeout(20)
+try:
+    s.sendall(b"PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n" + bytes(3) + b"\\4" + bytes(5))
+    print(len(s.recv(9)))
+except ConnectionError:
+    print(0)
+"""
+@unittest.skipUnless(os.environ.get("MUSTER_MACHINES"), "no network namespace to be had here")
+class Machines(Cluster):
+    """A parameter server on this machine, a machine that is in the cluster, and one that isn't."""
+
+    def ip(self, *words):
+        subprocess.run(["ip", *words], check=True)
+
+    def machine(self, number):
+        """Another machine, 10.9.NUMBER.2; this one is its 10.9.NUMBER.1. The words before a command that runs there."""
+        process = subprocess.Popen(["unshare", "-n", "sh", "-c", "echo; exec sleep 600"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, preexec_fn=peer.die_with_parent)
+        self.addCleanup(process.wait, 10)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        process.stdout.readline()
+        there = ["nsenter", "-t", str(process.pid), "-n"]
+        here = "to%d" % number
+        self.ip("link", "add", "name", here, "type", "veth", "peer", "name", "eth0", "netns", str(process.pid))
+        self.ip("address", "add", "10.9.%d.1/24" % number, "dev", here)
+        self.ip("link", "set", here, "up")
+        for words in (["link", "set", "lo", "up"], ["address", "add", "10.9.%d.2/24" % number, "dev", "eth0"],
+                      ["link", "set", "eth0", "up"]):
+            subprocess.run([*there, "ip", *words], check=True)
+        return there
+
+    def hears(self, *words):
+        """How many bytes of its settings the server sends to a client that is started like that."""
+        done = subprocess.run([*words[:-1], sys.executable, "-c", CLIENT, words[-1]], stdout=subprocess.PIPE, check=True, text=True,
+                              timeout=peer.COMMAND_SECONDS)
+        return int(done.stdout)
+
+    def test_of_others_hear_nothing(self):
+        inside, outside = self.machine(1), self.machine(2)
+        cluster = cluster_peer.Served(workers=1, chiefs=0)
+        self.addCleanup(cluster.end)
+        cluster.jobs = {"ps": ["10.9.1.1:2222"], "worker": ["10.9.1.2:2222"]}
+        cluster.start("ps:0")
+        peer.await_true(lambda: self.hears(*inside, "10.9.1.1") == 9, "a machine of the cluster is heard")
+        self.assertEqual(self.hears(*outside, "10.9.2.1"), 0)
+        self.assertEqual(self.hears("10.9.1.1"), 9)  # this user's, on this machine
+        other = ["setpriv", "--reuid=65534", "--clear-groups"]
+        if subprocess.run([*other, "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            self.assertEqual(self.hears(*other, "10.9.1.1"), 0)
+
+
+if __name__ == "__main__":
+    peer.main()
