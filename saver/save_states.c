@@ -169,12 +169,20 @@ muster_save_ticket_new (MusterSaveLog *log, const char *path, gint64 step, gint6
   return self;
 }
 
+/* TRUE if the log's value is that of the save's step. A save without a number has no step, and a
+ * value that no save has taken none either. The lock is held. */
+static gboolean
+took_metric (const MusterSaveTicket *self)
+{
+  return self->step >= 0 && self->log->metric_step == self->step;
+}
+
 void
 muster_save_ticket_rename (MusterSaveTicket *self, const char *path, gint64 step)
 {
   MusterSaveLog *log = self->log;
   g_mutex_lock (&log->lock);
-  if (log->metric_step == self->step)
+  if (took_metric (self))
     log->metric_step = step;
   if (!g_str_equal (self->paths->data, path))
     self->paths = g_slist_prepend (self->paths, g_strdup (path));
@@ -289,7 +297,7 @@ muster_save_ticket_forget_metric (MusterSaveTicket *self)
 {
   MusterSaveLog *log = self->log;
   g_mutex_lock (&log->lock);
-  if (log->metric_step == self->step)
+  if (took_metric (self))
     log->metric = NAN;
   g_mutex_unlock (&log->lock);
 }

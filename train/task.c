@@ -290,10 +290,14 @@ look_at_roster (Task *self, gboolean has_trained)
     muster_monitored_session_request_stop (self->round.session);
 }
 
+/* The roster may have ended the round in the step that lost the session: then no other session is
+ * waited for in this role. */
 static State
 fail_step (Task *self)
 {
   if (!muster_monitored_session_is_lost (self->round.session))
+    return END;
+  if (self->elastic != NULL && !muster_elastic_may_step (self->elastic, FALSE))
     return END;
   g_clear_error (&self->failure);
   return RECOVER;

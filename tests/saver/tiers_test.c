@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Saving in two tiers: one save, copied on. */
+#include "saver/save_ticket_private.h"
 #include "tests/saver/tiers_fixture.h"
 
 #include <glib/gstdio.h>
@@ -133,6 +134,22 @@ MUSTER_TEST (Tiers, keep_a_value_for_the_step_whose_save_has_failed)
   MUSTER_EXPECT_NO_ERROR (error);
 
   MUSTER_EXPECT_EQ (loss_of (f.run, "model.ckpt-10"), 0.25);
+}
+
+/* A save without a number has no step, and a value that is set while it runs is the next save's. */
+MUSTER_TEST (Tiers, lose_no_value_to_a_save_without_a_number)
+{
+  g_autoptr (MusterSaveLog) log = muster_save_log_new (muster_system_clock ());
+  g_autoptr (MusterSaveTicket) best = muster_save_ticket_new (log, "run/best", -1, 0, TRUE);
+  muster_save_log_set_metric (log, 0.25);
+  muster_save_ticket_forget_metric (best);
+  g_autoptr (MusterSaveTicket) other = muster_save_ticket_new (log, "run/other", -1, 0, TRUE);
+  MUSTER_EXPECT_EQ (other->metric, 0.25);
+  muster_save_log_set_metric (log, 0.5);
+  muster_save_ticket_rename (other, "run/model.ckpt-10", 10);
+  g_autoptr (MusterSaveTicket) next =
+      muster_save_ticket_new (log, "run/model.ckpt-20", 20, 0, TRUE);
+  MUSTER_EXPECT_EQ (next->metric, 0.5);
 }
 
 /* Another session may have another model at the same step. */

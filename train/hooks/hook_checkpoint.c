@@ -149,17 +149,18 @@ muster_checkpoint_hook_note_failure (MusterCheckpointSaverHook *self, const Must
   return judge_failure (self, call, failure, step, &self->n_failures_in_a_row, error);
 }
 
-/* Handles a save that was skipped for lack of space. If somebody listens, it is no failure. */
+/* Handles a save that was skipped for lack of space. If somebody is told, it is no failure. */
 static gboolean
 note_skipped (MusterCheckpointSaverHook *self, const MusterSaveCall *call, const MusterSaved *saved,
               GError **error)
 {
+  const gboolean is_told = muster_save_signals_has_listener (self->observer);
   muster_save_signals_saved (self->observer, saved);
-  if (muster_save_signals_has_listener (self->observer))
-    return TRUE;
-  return muster_checkpoint_hook_note_failure (
-      self, call, g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, saved->why),
-      saved->step, error);
+  return is_told ||
+         muster_checkpoint_hook_note_failure (
+             self, call,
+             g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, saved->why),
+             saved->step, error);
 }
 
 static gboolean
