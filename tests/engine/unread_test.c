@@ -235,7 +235,8 @@ MUSTER_TEST (Unread, has_an_effect_wherever_an_op_takes_a_variable_or_a_resource
     if (memmem (takes, n, ":resource", strlen (":resource")) == NULL &&
         memmem (takes, n, ":&", strlen (":&")) == NULL)
       continue;
-    MUSTER_EXPECT_NE ((guint)op->flags & (MUSTER_OP_STATEFUL | MUSTER_OP_RESOURCE), 0);
+    MUSTER_EXPECT_NE (
+        (guint)op->flags & (MUSTER_OP_STATEFUL | MUSTER_OP_READER | MUSTER_OP_RESOURCE), 0);
   }
   MUSTER_EXPECT_GT (names->len, 500);
 }
