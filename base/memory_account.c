@@ -27,7 +27,6 @@ static gsize limit;                       /* atomic */
 static gsize freed;                       /* atomic: bytes since malloc () gave some back */
 static guint64 n_refused;                 /* atomic */
 static void (*reserve) (void);            /* atomic */
-static gboolean (*last_resort) (void);    /* atomic */
 
 const char *
 muster_memory_use_name (MusterMemoryUse use)
@@ -53,12 +52,6 @@ void
 muster_memory_set_reserve (void (*free_reserve) (void))
 {
   __atomic_store_n (&reserve, free_reserve, __ATOMIC_RELEASE);
-}
-
-void
-muster_memory_set_last_resort (gboolean (*end_idle) (void))
-{
-  __atomic_store_n (&last_resort, end_idle, __ATOMIC_RELEASE);
 }
 
 /* malloc () keeps freed memory for the threads that it was freed by. Others get more from the
@@ -158,13 +151,6 @@ free_reserve (void)
   return func != NULL;
 }
 
-static gboolean
-use_last_resort (void)
-{
-  gboolean (*func) (void) = __atomic_load_n (&last_resort, __ATOMIC_ACQUIRE);
-  return func != NULL && func ();
-}
-
 static void
 log_refusal (gsize n_bytes, gsize most)
 {
@@ -207,7 +193,7 @@ muster_memory_take (MusterMemoryUse use, gsize n_bytes, GError **error)
     return TRUE;
   }
   return try_take (use, n_bytes, most) || (free_reserve () && try_take (use, n_bytes, most)) ||
-         (use_last_resort () && try_take (use, n_bytes, most)) || refuse (n_bytes, most, error);
+         refuse (n_bytes, most, error);
 }
 
 /* A sum of what threads have counted up to now, which may be below what one has released. */

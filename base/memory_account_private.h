@@ -49,8 +49,5 @@ void muster_memory_forget_refused (void);
 /* Called without a lock before bytes are refused: frees what is kept only to be faster. One for the
  * process. */
 void muster_memory_set_reserve (void (*free_reserve) (void));
-/* Called after that, in the same way: ends what holds memory for nothing; FALSE if there is none.
- * One for the process. */
-void muster_memory_set_last_resort (gboolean (*end_idle) (void));
 
 G_END_DECLS

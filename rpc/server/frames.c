@@ -24,31 +24,21 @@ static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 enum { DATA = 0, HEADERS = 1, RST_STREAM = 3, SETTINGS = 4, CONTINUATION = 9 };
 enum { ACK = 1, END_STREAM = 1, END_HEADERS = 4 };
 
-/* A frame, of which a part may have come. */
-typedef struct {
-  guint8 head[FRAME_HEAD];
-  gsize n_head;      /* bytes of the head that have come */
-  guint32 n_payload; /* bytes of the frame that are to come */
-} Frame;
-
 struct _MusterFrames {
   guint n_uses;      /* atomic: gRPC's threads come one after the other, by its own means */
   gboolean is_other; /* it isn't HTTP/2 */
   gsize n_preface;   /* bytes of it that have come */
-  Frame frame;
+  guint8 head[FRAME_HEAD];
+  gsize n_head;        /* bytes of the head that have come */
+  guint32 n_payload;   /* bytes of the frame that are to come */
   gsize block;         /* bytes of the headers that haven't ended; 0: none */
   guint32 last_id;     /* of the calls so far */
+  GHashTable *unended; /* (owned) (nullable) a set of the calls whose request hasn't ended */
   gboolean is_early;   /* nothing was sent to it */
   gboolean is_settled; /* it has acknowledged the settings */
   guint n_unsettled;
   double n_resets; /* less RESETS_PER_SECOND since then */
   gint64 resets_from_us;
-
-  GMutex lock;         /* guards all below: another thread may send meanwhile */
-  Frame sent;          /* to the other end */
-  GHashTable *unended; /* (owned) (nullable) of calls whose request hasn't ended, to what there is
-                          of it: MusterUnendedRequest (owned) (nullable) */
-  MusterUnended *held; /* (owned) (nullable) once it has ended */
 };
 
 static guint max_unsettled = 64; /* atomic */
@@ -83,21 +73,9 @@ leave (MusterFrames *self)
 }
 
 MusterFrames *
-muster_frames_new (MusterUnended *held)
+muster_frames_new (void)
 {
-  MusterFrames *self = g_new0 (MusterFrames, 1);
-  g_mutex_init (&self->lock);
-  self->held = held;
-  return self;
-}
-
-void
-muster_frames_end (MusterFrames *self)
-{
-  g_mutex_lock (&self->lock);
-  g_clear_pointer (&self->unended, g_hash_table_unref);
-  g_clear_pointer (&self->held, muster_unended_free);
-  g_mutex_unlock (&self->lock);
+  return g_new0 (MusterFrames, 1);
 }
 
 void
@@ -106,8 +84,7 @@ muster_frames_free (MusterFrames *self)
   if (self == NULL)
     return;
   enter (self);
-  muster_frames_end (self);
-  g_mutex_clear (&self->lock);
+  g_clear_pointer (&self->unended, g_hash_table_unref);
   g_free (self);
 }
 
@@ -119,39 +96,11 @@ muster_frames_has_answered (MusterFrames *self, gboolean has_answered)
   leave (self);
 }
 
-/* With the lock held. */
 static void
 end_request (MusterFrames *self, guint32 id)
 {
-  gpointer request;
-  if (self->unended == NULL ||
-      !g_hash_table_steal_extended (self->unended, GUINT_TO_POINTER (id), NULL, &request))
-    return;
-  if (request != NULL && self->held != NULL)
-    muster_unended_remove (self->held, request);
-  g_free (request);
-}
-
-static void
-end_received (MusterFrames *self, guint32 id)
-{
-  g_mutex_lock (&self->lock);
-  end_request (self, id);
-  g_mutex_unlock (&self->lock);
-}
-
-static const char *
-begin_request (MusterFrames *self, guint32 id)
-{
-  g_mutex_lock (&self->lock);
-  if (self->unended == NULL)
-    self->unended = g_hash_table_new_full (NULL, NULL, NULL, g_free);
-  g_hash_table_insert (self->unended, GUINT_TO_POINTER (id), NULL);
-  const guint n_unended = g_hash_table_size (self->unended);
-  g_mutex_unlock (&self->lock);
-  return n_unended > __atomic_load_n (&max_unended, __ATOMIC_RELAXED)
-             ? "too many calls whose request doesn't end"
-             : NULL;
+  if (self->unended != NULL)
+    g_hash_table_remove (self->unended, GUINT_TO_POINTER (id));
 }
 
 static const char *
@@ -160,36 +109,14 @@ begin_call (MusterFrames *self, guint32 id, gboolean is_whole)
   self->last_id = id;
   if (!self->is_settled && ++self->n_unsettled > __atomic_load_n (&max_unsettled, __ATOMIC_RELAXED))
     return "too many calls before it acknowledged the settings";
-  return is_whole ? NULL : begin_request (self, id);
-}
-
-/* With the lock held. FALSE if the connection was ended for it. Bytes of a call that the server has
- * ended aren't kept. */
-static gboolean
-hold (MusterFrames *self, guint32 id, gsize n_bytes)
-{
-  gpointer request;
-  if (self->held == NULL || self->unended == NULL ||
-      !g_hash_table_lookup_extended (self->unended, GUINT_TO_POINTER (id), NULL, &request))
-    return TRUE;
-  if (request == NULL) {
-    request = g_new0 (MusterUnendedRequest, 1);
-    g_hash_table_insert (self->unended, GUINT_TO_POINTER (id), request);
-  }
-  return muster_unended_add (self->held, request, n_bytes);
-}
-
-static const char *
-take_data (MusterFrames *self, guint32 id, gsize n_bytes, gboolean is_last)
-{
-  gboolean goes_on = TRUE;
-  g_mutex_lock (&self->lock);
-  if (is_last)
-    end_request (self, id);
-  else
-    goes_on = hold (self, id, n_bytes);
-  g_mutex_unlock (&self->lock);
-  return goes_on ? NULL : MUSTER_FRAMES_ENDED;
+  if (is_whole)
+    return NULL;
+  if (self->unended == NULL)
+    self->unended = g_hash_table_new (NULL, NULL);
+  g_hash_table_add (self->unended, GUINT_TO_POINTER (id));
+  return g_hash_table_size (self->unended) > __atomic_load_n (&max_unended, __ATOMIC_RELAXED)
+             ? "too many calls whose request doesn't end"
+             : NULL;
 }
 
 static const char *
@@ -217,37 +144,34 @@ static const char *
 take_headers (MusterFrames *self, guint8 flags, guint32 id)
 {
   const gboolean is_whole = (flags & END_STREAM) != 0;
-  const char *why = add_to_block (self, self->frame.n_payload, (flags & END_HEADERS) != 0);
-  if (why == NULL && id > self->last_id)
+  const char *why = add_to_block (self, self->n_payload, (flags & END_HEADERS) != 0);
+  if (why == NULL && (id & 1) != 0 && id > self->last_id) /* gRPC passes over an even one */
     return begin_call (self, id, is_whole);
   if (is_whole)
-    end_received (self, id);
+    end_request (self, id);
   return why;
-}
-
-static guint32
-id_of (const Frame *frame)
-{
-  const guint8 *head = frame->head;
-  return ((guint32)head[5] << 24 | (guint32)head[6] << 16 | (guint32)head[7] << 8 |
-          (guint32)head[8]) &
-         G_MAXINT32;
 }
 
 static const char *
 take_frame (MusterFrames *self)
 {
-  const guint8 flags = self->frame.head[4];
-  const guint32 id = id_of (&self->frame);
-  switch (self->frame.head[3]) {
+  const guint8 *head = self->head, flags = head[4];
+  const guint32 id =
+      ((guint32)head[5] << 24 | (guint32)head[6] << 16 | (guint32)head[7] << 8 | (guint32)head[8]) &
+      G_MAXINT32;
+  self->n_payload = (guint32)head[0] << 16 | (guint32)head[1] << 8 | head[2];
+  self->n_head = 0;
+  switch (head[3]) {
   case HEADERS:
     return take_headers (self, flags, id);
   case CONTINUATION:
-    return add_to_block (self, self->frame.n_payload, (flags & END_HEADERS) != 0);
+    return add_to_block (self, self->n_payload, (flags & END_HEADERS) != 0);
   case DATA:
-    return take_data (self, id, self->frame.n_payload, (flags & END_STREAM) != 0);
+    if ((flags & END_STREAM) != 0)
+      end_request (self, id);
+    return NULL;
   case RST_STREAM:
-    end_received (self, id);
+    end_request (self, id);
     return count_reset (self);
   case SETTINGS:
     self->is_settled = self->is_settled || ((flags & ACK) != 0 && !self->is_early);
@@ -266,25 +190,14 @@ read_preface (MusterFrames *self, const guint8 *data, gsize size)
   return n;
 }
 
-/* Reads bytes of a frame; *is_new: its head is there now. */
 static gsize
-read_frame (Frame *self, const guint8 *data, gsize size, gboolean *is_new)
+read_head (MusterFrames *self, const guint8 *data, gsize size, const char **why)
 {
-  const gboolean is_in_payload = self->n_payload > 0;
-  const gsize n = MIN (size, is_in_payload ? self->n_payload : FRAME_HEAD - self->n_head);
-  *is_new = FALSE;
-  if (is_in_payload) {
-    self->n_payload -= (guint32)n;
-    return n;
-  }
+  const gsize n = MIN (size, FRAME_HEAD - self->n_head);
   memcpy (self->head + self->n_head, data, n);
   self->n_head += n;
-  if (self->n_head < FRAME_HEAD)
-    return n;
-  *is_new = TRUE;
-  self->n_head = 0;
-  self->n_payload =
-      (guint32)self->head[0] << 16 | (guint32)self->head[1] << 8 | (guint32)self->head[2];
+  if (self->n_head == FRAME_HEAD)
+    *why = take_frame (self);
   return n;
 }
 
@@ -294,38 +207,16 @@ muster_frames_read (MusterFrames *self, const guint8 *data, gsize size)
   const char *why = NULL;
   enter (self);
   while (size > 0 && !self->is_other && why == NULL) {
-    gboolean is_new = FALSE;
-    const gsize n = self->n_preface < PREFACE ? read_preface (self, data, size)
-                                              : read_frame (&self->frame, data, size, &is_new);
-    if (is_new)
-      why = take_frame (self);
+    gsize n = MIN (size, self->n_payload);
+    if (self->n_preface < PREFACE)
+      n = read_preface (self, data, size);
+    else if (n > 0)
+      self->n_payload -= (guint32)n;
+    else
+      n = read_head (self, data, size, &why);
     data += n;
     size -= n;
   }
   leave (self);
   return why;
-}
-
-/* With the lock held. gRPC keeps nothing more of a call that it has ended. */
-static void
-note_sent (MusterFrames *self)
-{
-  const guint8 type = self->sent.head[3], flags = self->sent.head[4];
-  if (type == RST_STREAM || ((type == HEADERS || type == DATA) && (flags & END_STREAM) != 0))
-    end_request (self, id_of (&self->sent));
-}
-
-void
-muster_frames_sent (MusterFrames *self, const guint8 *data, gsize size)
-{
-  g_mutex_lock (&self->lock);
-  while (size > 0) {
-    gboolean is_new;
-    const gsize n = read_frame (&self->sent, data, size, &is_new);
-    if (is_new)
-      note_sent (self);
-    data += n;
-    size -= n;
-  }
-  g_mutex_unlock (&self->lock);
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "rpc/server/unended_private.h"
+#include <glib.h>
 
 G_BEGIN_DECLS
 
 /* MusterFrames follows the HTTP/2 frames that a client sends, and says when it asks for more than
  * any client needs: gRPC 1.51 bounds neither the headers of a call nor calls that are taken back,
- * nor those of a client that never acknowledges the settings, nor what it keeps of requests that
- * haven't ended. It looks at the frames' heads only. A connection that doesn't begin as HTTP/2
- * isn't followed. One thread at a time reads, and one sends. */
+ * nor those of a client that never acknowledges the settings. It looks at the frames' heads only. A
+ * connection that doesn't begin as HTTP/2 isn't followed. One thread at a time for each. */
 
 typedef struct _MusterFrames MusterFrames;
 
@@ -22,10 +21,7 @@ typedef struct {
 /* The higher ones of these and those before: a process may have several servers. */
 void muster_frames_allow (const MusterFramesLimits *limits);
 
-/* held: (transfer full) (nullable) what counts the requests' bytes. */
-MusterFrames *muster_frames_new (MusterUnended *held);
-/* The connection has ended: it holds nothing more. */
-void muster_frames_end (MusterFrames *self);
+MusterFrames *muster_frames_new (void);
 void muster_frames_free (MusterFrames *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterFrames, muster_frames_free)
 
@@ -35,11 +31,5 @@ void muster_frames_has_answered (MusterFrames *self, gboolean has_answered);
 
 /* Follows what was received. NULL, or why the connection should be ended (static). */
 const char *muster_frames_read (MusterFrames *self, const guint8 *data, gsize size);
-
-/* The same for what was sent: the server ends calls, too. */
-void muster_frames_sent (MusterFrames *self, const guint8 *data, gsize size);
-
-/* Why, where the connection was ended for its requests and that is logged already. */
-#define MUSTER_FRAMES_ENDED "ended"
 
 G_END_DECLS

@@ -7,7 +7,6 @@
 #include "rpc/server/frames_private.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <netdb.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
@@ -21,9 +20,6 @@ typedef struct {
   guint64 cookie;       /* of the socket: a descriptor is used again */
   MusterFrames *frames; /* (owned) */
 } Followed;
-
-/* The connection that this thread has read from last: TLS doesn't know its own. */
-static _Thread_local int last_fd = -1;
 
 /* By descriptor; pages that aren't used take no memory. One thread at a time reads from a
  * connection, and another one follows its descriptor only after it was closed. */
@@ -72,12 +68,6 @@ forget (int fd)
   g_free (self);
 }
 
-static MusterUnended *
-count_requests (int fd)
-{
-  return muster_unended_new (fd, muster_system_clock (), note_end);
-}
-
 static gboolean
 find_cookie (int fd, guint64 *cookie)
 {
@@ -95,16 +85,8 @@ muster_received_follow (int fd)
   if (!find_cookie (fd, &cookie))
     return;
   Followed *self = g_new (Followed, 1);
-  *self = (Followed){cookie, muster_frames_new (count_requests (fd))};
+  *self = (Followed){cookie, muster_frames_new ()};
   __atomic_store_n (&followed[fd], self, __ATOMIC_RELEASE);
-}
-
-static void
-end_connection (int fd, const char *why)
-{
-  if (!g_str_equal (why, MUSTER_FRAMES_ENDED))
-    note_end (fd, why);
-  (void)shutdown (fd, SHUT_RDWR);
 }
 
 static const char *
@@ -119,51 +101,25 @@ read_pieces (MusterFrames *frames, const struct msghdr *message, gsize size)
   return why;
 }
 
-/* NULL if the descriptor isn't that of a connection that is followed. */
-static MusterFrames *
-find (int fd)
-{
-  Followed *self = fd < MAX_FD ? __atomic_load_n (&followed[fd], __ATOMIC_ACQUIRE) : NULL;
-  guint64 cookie;
-  return self != NULL && find_cookie (fd, &cookie) && cookie == self->cookie ? self->frames : NULL;
-}
-
 /* Replaces libc's recvmsg () as accept4 () is replaced in open_files.c. A connection that asks for
  * too much is at its end. */
 __attribute__ ((visibility ("default"))) ssize_t
 recvmsg (int fd, struct msghdr *message, int flags)
 {
   const ssize_t n = syscall (SYS_recvmsg, fd, message, flags);
-  const int error = errno;
-  if ((flags & (MSG_PEEK | MSG_ERRQUEUE)) != 0 ||
-      (n < 0 && (error == EAGAIN || error == EINTR || error == ENOTSOCK)))
+  if (n <= 0 || fd >= MAX_FD || (flags & (MSG_PEEK | MSG_ERRQUEUE)) != 0)
     return n;
-  MusterFrames *frames = find (fd);
-  const char *why = frames != NULL && n > 0 ? read_pieces (frames, message, (gsize)n) : NULL;
-  last_fd = frames != NULL ? fd : -1;
-  errno = error;
-  if (frames == NULL || (n > 0 && why == NULL))
+  Followed *self = __atomic_load_n (&followed[fd], __ATOMIC_ACQUIRE);
+  guint64 cookie;
+  if (self == NULL || !find_cookie (fd, &cookie) || cookie != self->cookie)
     return n;
-  muster_frames_end (frames);
+  const char *why = read_pieces (self->frames, message, (gsize)n);
   if (why == NULL)
     return n;
-  end_connection (fd, why);
+  note_end (fd, why);
+  forget (fd);
+  (void)shutdown (fd, SHUT_RDWR);
   return 0;
-}
-
-/* The same for what the server sends, in plain text. */
-__attribute__ ((visibility ("default"))) ssize_t
-sendmsg (int fd, const struct msghdr *message, int flags)
-{
-  const ssize_t n = syscall (SYS_sendmsg, fd, message, flags);
-  Followed *self = n > 0 && fd < MAX_FD ? __atomic_load_n (&followed[fd], __ATOMIC_ACQUIRE) : NULL;
-  gsize left = self != NULL ? (gsize)n : 0;
-  for (gsize i = 0; left > 0 && i < message->msg_iovlen; i++) {
-    const gsize size = MIN (left, message->msg_iov[i].iov_len);
-    muster_frames_sent (self->frames, message->msg_iov[i].iov_base, size);
-    left -= size;
-  }
-  return n;
 }
 
 /* --- TLS --- */
@@ -195,7 +151,7 @@ frames_of (SSL *ssl)
   MusterFrames *frames = SSL_get_ex_data (ssl, index);
   if (frames != NULL)
     return frames;
-  frames = muster_frames_new (count_requests (last_fd));
+  frames = muster_frames_new ();
   muster_frames_has_answered (frames, FALSE);
   if (SSL_set_ex_data (ssl, index, frames) == 1)
     return frames;
@@ -227,10 +183,8 @@ SSL_write (SSL *ssl, const void *buffer, int size)
   static gpointer func;
   const int n = ((WriteFunc)find_next (&func, "SSL_write")) (ssl, buffer, size);
   MusterFrames *frames = n > 0 ? frames_of (ssl) : NULL;
-  if (frames == NULL)
-    return n;
-  muster_frames_has_answered (frames, TRUE);
-  muster_frames_sent (frames, buffer, (gsize)n);
+  if (frames != NULL)
+    muster_frames_has_answered (frames, TRUE);
   return n;
 }
 
@@ -244,8 +198,6 @@ SSL_read (SSL *ssl, void *buffer, int size)
   const char *why = frames != NULL ? muster_frames_read (frames, buffer, (gsize)n) : NULL;
   if (why == NULL)
     return n;
-  muster_frames_end (frames);
-  if (!g_str_equal (why, MUSTER_FRAMES_ENDED))
-    note_end (-1, why);
+  note_end (-1, why);
   return -1; /* without a reason that OpenSSL knows: gRPC closes the connection */
 }

@@ -7,9 +7,9 @@ G_BEGIN_DECLS
 
 /* Follows what the connections of this process's servers receive (rpc/server/frames_private.h), and
  * ends those that ask for too much, before gRPC has read it. gRPC has no hook for that. So
- * received.c defines recvmsg () and sendmsg () in libc's place, SSL_read () and SSL_write () in
- * OpenSSL's, **for the whole process that links the server's half of `rpc/`**. They do the same as
- * those, and look at what was received, and at what was sent. */
+ * received.c defines recvmsg () in libc's place and SSL_read () and SSL_write () in OpenSSL's,
+ * **for the whole process that links the server's half of `rpc/`**. They do the same as those, and
+ * look at what was received. */
 
 /* Follows a connection that was accepted, until its descriptor is closed. TLS connections are found
  * by themselves. */

@@ -10,7 +10,7 @@
 static const char *
 read_in_pieces (const guint8 *data, gsize size, gsize piece)
 {
-  g_autoptr (MusterFrames) frames = muster_frames_new (NULL);
+  g_autoptr (MusterFrames) frames = muster_frames_new ();
   const char *why = NULL;
   for (gsize at = 0; at < size && why == NULL; at += piece)
     why = muster_frames_read (frames, data + at, MIN (piece, size - at));
