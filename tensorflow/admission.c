@@ -17,6 +17,7 @@
 typedef struct {
   char *name;      /* (owned) */
   GPtrArray *last; /* (owned) (nullable) (element-type utf8) NULL until it was looked up once */
+  gboolean is_bad; /* the last lookup failed */
 } Host;
 
 struct _MusterAdmission {
@@ -46,13 +47,16 @@ new_set (void)
 
 /* --- the helper's list --- */
 
-/* A helper that has died doesn't hear it; the next one is told all. The lock is held. */
+/* A helper that doesn't hear all of it ends; the next one is told all. The lock is held. */
 static void
 tell (MusterAdmission *self, char sign, const char *address)
 {
   g_autofree char *line = g_strdup_printf ("%c%s\n", sign, address);
-  if (self->socket >= 0)
-    (void)!send (self->socket, line, strlen (line), MSG_NOSIGNAL);
+  const gssize n = (gssize)strlen (line);
+  if (self->socket >= 0 && send (self->socket, line, (gsize)n, MSG_NOSIGNAL | MSG_DONTWAIT) != n) {
+    shutdown (self->socket, SHUT_RDWR);
+    self->socket = -1;
+  }
 }
 
 /* Tells what is in one set and not in the other; returns how much that is. The lock is held. */
@@ -104,7 +108,19 @@ admit (MusterAdmission *self, GHashTable *admitted)
 
 /* --- the thread --- */
 
-/* FALSE while it isn't known. */
+/* Somebody's address is missing, and it is said why. */
+static void
+note_bad (Host *host, const char *reason)
+{
+  if (!host->is_bad)
+    muster_log (G_LOG_LEVEL_WARNING, "admission", "MESSAGE",
+                "'%s' of the cluster can't be looked up: %s; %s", host->name, reason,
+                host->last != NULL ? "its last addresses stay admitted"
+                                   : "its connections are refused until it can");
+  host->is_bad = TRUE;
+}
+
+/* Returns whether its addresses may have changed. */
 static gboolean
 look_up (MusterAdmission *self, Host *host)
 {
@@ -112,14 +128,31 @@ look_up (MusterAdmission *self, Host *host)
   g_autofree char *reason = NULL;
   GList *found = muster_resolve_host (host->name, muster_deadline_after (now_us, LOOKUP_LIMIT),
                                       self->stop, &reason);
-  if (found == NULL)
-    return host->last != NULL;
+  if (found == NULL) {
+    if (!g_cancellable_is_cancelled (self->stop))
+      note_bad (host, reason);
+    return FALSE;
+  }
+  host->is_bad = FALSE;
   g_clear_pointer (&host->last, g_ptr_array_unref);
   host->last = g_ptr_array_new_with_free_func (g_free);
   for (GList *at = found; at != NULL; at = at->next)
     g_ptr_array_add (host->last, g_inet_address_to_string (at->data));
   g_list_free_full (found, g_object_unref);
   return TRUE;
+}
+
+/* All addresses that are known. (transfer full) */
+static GHashTable *
+known (MusterAdmission *self)
+{
+  GHashTable *all = new_set ();
+  for (guint i = 0; i < self->hosts->len; i++) {
+    const GPtrArray *last = g_array_index (self->hosts, Host, i).last;
+    for (guint k = 0; last != NULL && k < last->len; k++)
+      g_hash_table_add (all, g_strdup (g_ptr_array_index (last, k)));
+  }
+  return all;
 }
 
 static gboolean
@@ -151,16 +184,14 @@ keep_looking (gpointer data)
   gint64 since_us;
   gboolean knows_all;
   do {
-    GHashTable *admitted = new_set ();
     since_us = muster_clock_now_us (muster_system_clock ());
     knows_all = TRUE;
     for (guint i = 0; i < self->hosts->len; i++) {
       Host *host = &g_array_index (self->hosts, Host, i);
-      knows_all = look_up (self, host) && knows_all;
-      for (guint k = 0; host->last != NULL && k < host->last->len; k++)
-        g_hash_table_add (admitted, g_strdup (g_ptr_array_index (host->last, k)));
+      if (look_up (self, host))
+        admit (self, known (self)); /* at once: the next name may take long */
+      knows_all = knows_all && host->last != NULL;
     }
-    admit (self, admitted);
   } while (rest (self, since_us, knows_all));
   return NULL;
 }
@@ -234,13 +265,4 @@ muster_admission_look_again (MusterAdmission *self)
   self->is_due = TRUE;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
-}
-
-char *
-muster_admission_describe (MusterAdmission *self)
-{
-  g_mutex_lock (&self->lock);
-  char *text = describe (self);
-  g_mutex_unlock (&self->lock);
-  return text;
 }

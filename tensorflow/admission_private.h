@@ -23,7 +23,4 @@ void muster_admission_set_socket (MusterAdmission *self, int socket);
 /* Somebody was refused: looks the names up again, at most once a second. */
 void muster_admission_look_again (MusterAdmission *self);
 
-/* "10.0.0.1, 10.0.0.2", or "nobody yet" (transfer full). */
-char *muster_admission_describe (MusterAdmission *self);
-
 G_END_DECLS

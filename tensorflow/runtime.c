@@ -92,24 +92,57 @@ set_errno (GError **error, const char *what)
 }
 
 /* The child's socket shares the port through SO_REUSEPORT, which requires the same user. */
+static int
+hold (const struct sockaddr *address, socklen_t size)
+{
+  const int yes = 1, no = 0;
+  const int fd = socket (address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0 && address->sa_family == AF_INET6)
+    (void)setsockopt (fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+  if (fd < 0 || setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+      setsockopt (fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0 ||
+      bind (fd, address, size) != 0) {
+    const int saved = errno;
+    if (fd >= 0)
+      close (fd);
+    errno = saved;
+    return -1;
+  }
+  return fd;
+}
+
 static gboolean
 reserve_port (MusterRuntime *self, GError **error)
 {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl (INADDR_LOOPBACK)};
   socklen_t size = sizeof address;
-  const int yes = 1;
-  self->reserved = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (self->reserved < 0 ||
-      setsockopt (self->reserved, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0 ||
-      bind (self->reserved, (struct sockaddr *)&address, sizeof address) != 0 ||
-      getsockname (self->reserved, (struct sockaddr *)&address, &size) != 0)
+  self->reserved = hold ((struct sockaddr *)&address, size);
+  if (self->reserved < 0 || getsockname (self->reserved, (struct sockaddr *)&address, &size) != 0)
     return set_errno (error, "no free port on 127.0.0.1 for TensorFlow's runtime");
   self->port = ntohs (address.sin_port);
   self->definition = muster_server_def_alone (self->port);
   return TRUE;
 }
 
-/* The port of a cluster's task is the child's own: whoever has it already is reported by that. */
+/* On all addresses, of IPv4 alone where there is no IPv6. */
+static gboolean
+reserve_task_port (MusterRuntime *self, const MusterClusterTask *task, GError **error)
+{
+  const struct sockaddr_in6 v6 = {
+      .sin6_family = AF_INET6, .sin6_port = htons (self->port), .sin6_addr = in6addr_any};
+  const struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons (self->port)};
+  self->reserved = hold ((const struct sockaddr *)&v6, sizeof v6);
+  if (self->reserved < 0 && errno != EADDRINUSE)
+    self->reserved = hold ((const struct sockaddr *)&v4, sizeof v4);
+  if (self->reserved >= 0)
+    return TRUE;
+  g_autofree char *what =
+      g_strdup_printf ("can't use port %u of %s:%u, '%s', for TensorFlow's runtime", self->port,
+                       task->job, task->index, task->address);
+  return set_errno (error, what);
+}
+
+/* Its own task of the cluster. */
 static gboolean
 take_address (MusterRuntime *self, const MusterClusterSpec *cluster, GError **error)
 {
@@ -118,16 +151,20 @@ take_address (MusterRuntime *self, const MusterClusterSpec *cluster, GError **er
   const MusterClusterTask *own =
       job != NULL ? muster_cluster_spec_find (cluster, job, index) : NULL;
   g_autofree char *host = NULL;
+  if (job == NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "the cluster doesn't say which task this is; use --task=JOB:INDEX");
   if (own == NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "the cluster doesn't say which task this is; set 'task' in TF_CONFIG, or "
-                        "--task=JOB:INDEX");
+                        "%s:%u has no address in the cluster; give it one, HOST:PORT", job, index);
   if (!muster_address_parse (own->address, &host, &self->port, error))
     return FALSE;
   if (self->port == 0)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "%s:%u has port 0 in the cluster, but the others must know it; give it one",
                         job, index);
+  if (!reserve_task_port (self, own, error))
+    return FALSE;
   self->definition = muster_server_def_of_task (cluster);
   self->admission = muster_admission_new (cluster);
   return TRUE;
@@ -292,10 +329,12 @@ await_word (MusterRuntime *self, const Life *life, GError **error)
   char *line;
   while ((line = muster_runtime_read_line (life->socket, deadline_us, self->stop, error)) != NULL &&
          !g_str_has_prefix (line, "serving ") && !g_str_has_prefix (line, "failed ")) {
-    g_free (line); /* "loaded", or whom it has refused */
-    g_mutex_lock (&self->lock);
-    set_doing (self, "starting its server");
-    g_mutex_unlock (&self->lock);
+    if (g_str_equal (line, "loaded")) { /* else: whom it has refused */
+      g_mutex_lock (&self->lock);
+      set_doing (self, "starting its server");
+      g_mutex_unlock (&self->lock);
+    }
+    g_free (line);
   }
   return line;
 }
@@ -384,10 +423,11 @@ listen_to (MusterRuntime *self, const Life *life)
     if (now_us () < next_us)
       continue;
     next_us = now_us () + REFUSED_PAUSE;
-    report (self,
-            "refused a connection of %s: neither a machine of the cluster nor, on this one, a "
-            "process of this user",
-            line + strlen ("refused "));
+    report (
+        self,
+        "refused a connection of %s, which is neither a machine of the cluster nor, on this one, a "
+        "process of this user; if it is a task, let its name in TF_CONFIG resolve to that address",
+        line + strlen ("refused "));
   }
 }
 

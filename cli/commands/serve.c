@@ -367,7 +367,8 @@ muster_cli_serve (int argc, char **argv)
     return MUSTER_EXIT_BAD_INPUT;
   }
   muster_server_start (server);
-  muster_serve_files_warn (&options, muster_serve_is_exposed (options.addresses));
+  muster_serve_files_warn (&options,
+                           options.cluster != NULL || muster_serve_is_exposed (options.addresses));
   say_ports (&ports, &options);
   log_start (&ports, &options);
   serve_until_end (server, &options, &signals);

@@ -35,7 +35,7 @@ static const GOptionEntry entries[] = {
      "check the options and the files that they name, then exit", NULL},
     {"listen", 0, 0, G_OPTION_ARG_STRING, AT (listen),
      "listen address, HOST:PORT or unix:/PATH, or several with commas between (default: "
-     "localhost:2222, or for a task of a cluster its port and 1; port 0 selects a free port)",
+     "localhost:2222, or with --task the next port that no task has; port 0 selects a free port)",
      "ADDRESS"},
     {"allow-user", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (allow_users),
      "user of this machine that may connect to unix:/PATH; repeat it for several (default: only "
@@ -57,8 +57,9 @@ static const GOptionEntry entries[] = {
      "grpc[s]://HOST:PORT or unix:/PATH for a gateway to another master (default: local)",
      "TARGET"},
     {"task", 0, 0, G_OPTION_ARG_STRING, AT (task),
-     "task of the cluster in TF_CONFIG that --master=tensorflow is to be, such as ps:0 (default: "
-     "that of TF_CONFIG, or none: it is alone)",
+     "task of the cluster in TF_CONFIG that --master=tensorflow is to be, such as ps:0, open to "
+     "the "
+     "cluster's machines (default: none, it is alone on this machine)",
      "JOB:INDEX"},
     {"data-dir", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, AT (data_dirs),
      "directory that clients' operations may read and write; repeat it for several (default: "

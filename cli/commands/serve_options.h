@@ -51,7 +51,7 @@ const char *muster_serve_options_name (const MusterServeOptions *self, const cha
 gboolean muster_serve_options_server (MusterServeOptions *self, MusterServerOptions *server,
                                       GError **error);
 
-/* Which task of which cluster the master is to be, from --task and TF_CONFIG; and the default of
+/* Which task of TF_CONFIG's cluster the master is to be, if --task says so; and the default of
  * --listen. */
 gboolean muster_serve_options_task (MusterServeOptions *self, GError **error);
 

@@ -9,12 +9,13 @@
 #include "cli/common/cli.h"
 #include "cli/common/memory_size.h"
 #include "engine/session/local_master.h"
+#include "master/remote/target.h"
 #include "rpc/address_private.h"
 #include "tensorflow/tensorflow_master.h"
 
 #include <string.h>
 
-#define DEFAULT_PORT       2222
+#define DEFAULT_LISTEN     "localhost:2222"
 #define DEFAULT_MAX_MEMORY "80%"
 #define DEFAULT_GRACE_US   (30 * MUSTER_SECOND)
 
@@ -148,61 +149,92 @@ muster_serve_options_server (MusterServeOptions *self, MusterServerOptions *serv
   return TRUE;
 }
 
-/* --- the master --- */
-
-/* --- the master --- */
+/* --- a task of a cluster --- */
 
 static gboolean
 is_tensorflow (const char *target)
 {
-  return g_str_equal (target, "tensorflow") || g_str_has_prefix (target, "tensorflow:/");
+  return muster_master_is_offered (target) && !g_str_equal (target, "local");
 }
 
-/* The port of the task is open to the cluster; that of --listen is this machine's. */
+/* TRUE if a task of the cluster has the port, on whichever machine. */
 static gboolean
-default_listen (MusterServeOptions *self, GError **error)
+is_in_cluster (const MusterClusterSpec *cluster, guint port)
 {
-  const char *job = self->cluster != NULL ? muster_cluster_spec_job (self->cluster) : NULL;
-  const MusterClusterTask *own =
-      job != NULL
-          ? muster_cluster_spec_find (self->cluster, job, muster_cluster_spec_index (self->cluster))
-          : NULL;
-  g_autofree char *host = NULL;
-  guint16 port = DEFAULT_PORT - 1;
-  if (own != NULL && !muster_address_parse (own->address, &host, &port, error))
-    return FALSE;
-  if (self->listen == NULL)
-    self->listen = g_strdup_printf ("localhost:%u", port + 1U);
-  g_autofree char *same = g_strdup_printf (":%u", port);
-  if (own == NULL || !g_str_has_suffix (self->listen, same))
-    return TRUE;
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "%s=%s has the port of %s:%u, which TensorFlow listens on; use another",
-                      muster_serve_options_name (self, "listen"), self->listen, job, own->index);
+  gsize n;
+  const MusterClusterTask *tasks = muster_cluster_spec_tasks (cluster, &n);
+  for (gsize i = 0; i < n; i++) {
+    g_autofree char *host = NULL;
+    guint16 taken = 0;
+    if (muster_address_parse (tasks[i].address, &host, &taken, NULL) && taken == port)
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* The first port behind its own that no task has: on one machine, the next may be another task's.
+ */
+static char *
+listen_beside (const MusterClusterSpec *cluster, guint16 own)
+{
+  guint port = own + 1U;
+  while (port <= G_MAXUINT16 && is_in_cluster (cluster, port))
+    port++;
+  return g_strdup_printf ("localhost:%u", port <= G_MAXUINT16 ? port : 0);
+}
+
+/* Refuses the task's port for what this process listens on itself: addresses with commas between.
+ */
+static gboolean
+check_apart (const MusterServeOptions *self, const char *name, const char *addresses, guint16 own,
+             GError **error)
+{
+  g_auto (GStrv) each = g_strsplit (addresses != NULL ? addresses : "", ",", -1);
+  for (char **at = each; *at != NULL; at++) {
+    g_autofree char *host = NULL;
+    guint16 port = 0;
+    if (muster_address_unix_path (*at) == NULL && muster_address_parse (*at, &host, &port, NULL) &&
+        port == own && port != 0)
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "%s: '%s' has the port of %s, which TensorFlow listens on; use another",
+                          muster_serve_options_name (self, name), *at, self->task);
+  }
+  return TRUE;
 }
 
 gboolean
 muster_serve_options_task (MusterServeOptions *self, GError **error)
 {
   const char *target = self->target != NULL ? self->target : "local";
-  gsize n_tasks = 0;
-  if (!is_tensorflow (target)) {
-    if (self->task == NULL)
-      return default_listen (self, error);
+  g_autofree char *host = NULL;
+  guint16 port = 0;
+  if (self->task == NULL) {
+    if (self->listen == NULL)
+      self->listen = g_strdup (DEFAULT_LISTEN);
+    return TRUE;
+  }
+  if (!is_tensorflow (target))
     return muster_fail (
         error, MUSTER_ERROR_INVALID_ARGUMENT,
         "%s has no effect on '%s': a task of a cluster is TensorFlow's runtime; use "
         "--master=tensorflow",
         muster_serve_options_name (self, "task"), target);
-  }
   self->cluster = muster_cluster_spec_new_for_task (g_getenv ("TF_CONFIG"), self->task, error);
   if (self->cluster == NULL)
     return FALSE;
-  (void)muster_cluster_spec_tasks (self->cluster, &n_tasks);
-  if (self->task == NULL && (n_tasks < 2 || muster_cluster_spec_job (self->cluster) == NULL))
-    g_clear_pointer (&self->cluster, muster_cluster_spec_free);
-  return default_listen (self, error);
+  const MusterClusterTask *own =
+      muster_cluster_spec_find (self->cluster, muster_cluster_spec_job (self->cluster),
+                                muster_cluster_spec_index (self->cluster));
+  if (own != NULL && !muster_address_parse (own->address, &host, &port, error))
+    return FALSE;
+  if (self->listen == NULL)
+    self->listen = listen_beside (self->cluster, port);
+  return check_apart (self, "listen", self->listen, port, error) &&
+         check_apart (self, "health-listen", self->health_listen, port, error) &&
+         check_apart (self, "http", self->http, port, error);
 }
+
+/* --- the master --- */
 
 MusterMaster *
 muster_serve_options_master (MusterServeOptions *self, GError **error)

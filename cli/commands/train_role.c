@@ -29,8 +29,8 @@ take_cluster (MusterTrainRole *self, const MusterClusterSpec *cluster, GError **
     return muster_cli_usage_error (
         error,
         "TF_CONFIG: this task is '%s:%u', but train runs only the chief and workers; to serve "
-        "variables, run `muster serve --master=tensorflow --task=%s:%u`",
-        job, index, job, index);
+        "variables, run `muster serve --master=tensorflow --task=ps:0`",
+        job, index);
   self->index = (guint)number;
   self->is_worker = number > 0;
   g_free (self->task);

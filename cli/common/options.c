@@ -257,7 +257,7 @@ read_spec (const char *task, GError **error)
 static gboolean
 read_tf_config (MusterCliWants wants, MusterCliOptions *options, GError **error)
 {
-  options->spec = read_spec (options->task, error);
+  options->spec = read_spec (options->target == NULL ? options->task : NULL, error);
   if (options->spec == NULL)
     return FALSE;
   const char *job = muster_cluster_spec_job (options->spec);

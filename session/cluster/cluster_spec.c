@@ -231,7 +231,8 @@ muster_cluster_spec_target (const MusterClusterSpec *self, GError **error)
     muster_tf_config_error (error, ": %s:%u has no server in \"cluster\"; set \"session_master\"",
                             self->job, self->index);
   else
-    muster_tf_config_error (error, " names no task; set \"task\" or \"session_master\"");
+    muster_tf_config_error (
+        error, " names no task; set --task=JOB:INDEX, or \"task\" or \"session_master\" in it");
   return NULL;
 }
 

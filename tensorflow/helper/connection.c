@@ -38,13 +38,6 @@ limit (int fd)
   set (fd, IPPROTO_TCP, TCP_USER_TIMEOUT, SILENCE_MS);
 }
 
-void
-muster_connection_accepted (int fd)
-{
-  if (is_limited)
-    limit (fd);
-}
-
 /* --- in place of libc's --- */
 
 __attribute__ ((visibility ("default"))) int

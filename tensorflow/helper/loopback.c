@@ -52,6 +52,8 @@ bind_to_loopback (int fd, Address *address)
 {
   static const int yes = 1, no = 0;
   const uint16_t port = port_of (address);
+  if (server_port != 0 && port == server_port)
+    setsockopt (fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes);
   if (is_server_open && port == server_port)
     return;
   if (address->any.sa_family == AF_INET) {
@@ -61,8 +63,6 @@ bind_to_loopback (int fd, Address *address)
     address->v6.sin6_addr = mapped;
     address->v6.sin6_scope_id = 0;
   }
-  if (server_port != 0 && port == server_port)
-    setsockopt (fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes);
 }
 
 /* Replaces libc's bind in this process: a program's own definition takes precedence. */

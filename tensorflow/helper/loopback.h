@@ -9,8 +9,8 @@
  * defines bind () in place of libc's: every TCP socket is bound to 127.0.0.1, whatever the
  * argument; but for the port of a cluster's task, which other machines are to reach. */
 
-/* The server's port. Its parent holds that of a server alone with a socket that doesn't listen, so
- * that no other process takes it; the server's socket shares it. Call before the first bind. */
+/* The server's port, which the parent holds with a socket that doesn't listen, so that no other
+ * process takes it; the server's socket shares it. Call before the first bind. */
 void muster_loopback_share (uint16_t port, bool is_open);
 
 /* Checks all listening sockets of this process: true if one is on that port and no other is

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorflow/helper/peer.h"
 
-#include "tensorflow/helper/connection.h"
-
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -201,12 +199,14 @@ may_connect (const struct sockaddr_storage *here, const struct sockaddr_storage 
   End from, to;
   *machine = read_end (there, &from);
   (void)read_end (here, &to);
+  if (!is_this_machine (machine))
+    return is_admitted (machine);
   for (size_t i = 0; i < MAX_TRIES * sizeof tables / sizeof *tables; i++) {
     const Owner owner = find_owner (tables[i % (sizeof tables / sizeof *tables)], &from, &to);
     if (owner != ABSENT)
       return owner == OWN;
   }
-  return is_admitted (machine) && !is_this_machine (machine);
+  return false;
 }
 
 /* TRUE for a connection that isn't TCP: TensorFlow's own to itself. */
@@ -245,12 +245,8 @@ accept4 (int listener, struct sockaddr *restrict address, socklen_t *restrict si
   const socklen_t n_address = size != NULL ? *size : 0;
   for (;;) {
     const int fd = (int)syscall (SYS_accept4, listener, address, size, flags);
-    if (fd < 0)
+    if (fd < 0 || is_welcome (fd))
       return fd;
-    if (is_welcome (fd)) {
-      muster_connection_accepted (fd);
-      return fd;
-    }
     close (fd);
     if (size != NULL)
       *size = n_address;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A TensorFlow cluster whose tasks are run by `muster serve --master=tensorflow --task=JOB:INDEX`: without a Python program."""
 import os
+import socket
 import subprocess
 import sys
 import unittest
@@ -102,6 +103,21 @@ class Refused(peer.TestCase):
         self.assertNotEqual(done.returncode, 0)
         return done.stderr
 
+    def test_a_port_is_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            said = self.said('{"cluster": {"ps": ["localhost:%d"], "worker": ["localhost:1"]}}' % port,
+                             "--master=" + cluster_peer.Served.master, "--task=ps:0", "--listen=localhost:0")
+        self.assertIn("can't use port %d of ps:0, 'localhost:%d'" % (port, port), said)
+
+    def test_without_a_task_it_is_alone(self):
+        """Whatever TF_CONFIG says: no port is opened that nobody asked for."""
+        environment = dict(os.environ, TF_CONFIG='{"cluster": {"ps": ["localhost:1"], "worker": ["localhost:2"]}, '
+                                                 '"task": {"type": "ps", "index": 0}}')
+        done = subprocess.run([peer.MUSTER, "serve", "--check-config", "--master=" + cluster_peer.Served.master, "--listen=localhost:2"],
+                              env=environment, timeout=peer.COMMAND_SECONDS, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 0)
+
     def test_says_what_is_wrong(self):
         cluster = '{"cluster": {"ps": ["localhost:0"], "worker": ["localhost:2222"]}}'
         here = ["--master=" + cluster_peer.Served.master]
@@ -109,7 +125,9 @@ class Refused(peer.TestCase):
             (cluster, [*here, "--task=ps:1"], "this task is ps:1, but"),
             (cluster, [*here, "--task=ps"], "'ps' is no task of a cluster; use JOB:INDEX"),
             (cluster, [*here, "--task=ps:0"], "ps:0 has port 0 in the cluster"),
-            (cluster, [*here, "--task=worker:0", "--listen=localhost:2222"], "has the port of worker:0, which TensorFlow listens on"),
+            (cluster, [*here, "--task=worker:0", "--listen=localhost:0,localhost:2222"], "--listen: 'localhost:2222' has the port of worker:0"),
+            (cluster, [*here, "--task=worker:0", "--http=localhost:2222"], "--http: 'localhost:2222' has the port of worker:0"),
+            (cluster, [*here, "--task=evaluator:0"], "evaluator:0 has no address in the cluster"),
             (None, [*here, "--task=ps:0"], "this task is ps:0, but"),
             (cluster, ["--task=ps:0"], "--task has no effect on 'local'"),
         ):
