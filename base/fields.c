@@ -319,7 +319,7 @@ typedef struct {
 static const MusterLimits limits[] = {
     [MUSTER_FIELD_BOOLEAN] = {0, 1},          [MUSTER_FIELD_INT] = {G_MININT, G_MAXINT},
     [MUSTER_FIELD_UINT] = {0, G_MAXUINT},     [MUSTER_FIELD_INT64] = {G_MININT64, G_MAXINT64},
-    [MUSTER_FIELD_UINT64] = {0, G_MAXUINT64}, [MUSTER_FIELD_DOUBLE] = {-G_MAXDOUBLE, G_MAXDOUBLE},
+    [MUSTER_FIELD_UINT64] = {0, G_MAXUINT64}, [MUSTER_FIELD_DOUBLE] = {-INFINITY, INFINITY},
 };
 
 static void
@@ -379,22 +379,28 @@ type_of (const MusterField *field)
 }
 
 static gboolean
+is_null (const GValue *value)
+{
+  return g_value_fits_pointer (value) && g_value_peek_pointer (value) == NULL;
+}
+
+static gboolean
 refuse_type (const MusterFields *fields, const MusterField *field, const char *wanted,
              const GValue *value, GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "invalid %s of %s: it is a %s (use a %s)", field->name, fields->name,
-                      G_VALUE_TYPE_NAME (value), wanted);
+                      "invalid %s of %s: it is %s%s (use a %s)", field->name, fields->name,
+                      is_null (value) ? "" : "a ",
+                      is_null (value) ? "NULL" : G_VALUE_TYPE_NAME (value), wanted);
 }
 
 static gboolean
 set_pointer (const MusterFields *fields, const MusterField *field, gpointer self,
              const GValue *value, GError **error)
 {
-  const gboolean is_null = g_value_fits_pointer (value) && g_value_peek_pointer (value) == NULL;
-  if (!is_null && !G_VALUE_HOLDS (value, type_of (field)))
+  if (!is_null (value) && !G_VALUE_HOLDS (value, type_of (field)))
     return refuse_type (fields, field, g_type_name (type_of (field)), value, error);
-  muster_field_put (field, self, is_null ? NULL : g_value_peek_pointer (value));
+  muster_field_put (field, self, is_null (value) ? NULL : g_value_peek_pointer (value));
   return TRUE;
 }
 
@@ -404,11 +410,16 @@ muster_options_set (GValue *options, const char *name, const GValue *value, GErr
   muster_require (error, FALSE, options, name, value);
   const MusterFields *fields =
       G_IS_VALUE (options) ? g_type_get_qdata (G_VALUE_TYPE (options), fields_quark ()) : NULL;
-  gpointer self = fields != NULL ? g_value_get_boxed (options) : NULL;
-  if (self == NULL || !G_IS_VALUE (value))
+  if (fields == NULL)
     return muster_fail (
         error, MUSTER_ERROR_INVALID_ARGUMENT, "a %s has no fields to be set by name",
         G_IS_VALUE (options) ? G_VALUE_TYPE_NAME (options) : "value without a type");
+  gpointer self = g_value_get_boxed (options);
+  if (self == NULL || !G_IS_VALUE (value))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        self == NULL ? "invalid options: the %s is NULL"
+                                     : "invalid value for a field of %s: it has no type",
+                        fields->name);
 
   const MusterField *field = find (fields, name, error);
   if (field == NULL)

@@ -6,6 +6,8 @@ A comment counts for the declarations behind it up to an empty line. It allows N
 "@NAME: (nullable)" or "NAME may be NULL"; so do `_free`, `_unref`, and the pointers that docs/api-conventions.md names.
 """
 
+import functools
+import operator
 import re
 from dataclasses import dataclass, field
 
@@ -75,7 +77,7 @@ class Struct:
 class Declarations:
     functions: list = field(default_factory=list)
     structs: list = field(default_factory=list)
-    enums: set = field(default_factory=set)
+    enums: dict = field(default_factory=dict)  # the least and the greatest value of each
     callbacks: set = field(default_factory=set)
 
 
@@ -231,6 +233,26 @@ def _struct(comment, tokens, header):
     return struct
 
 
+def _range_of(tokens):
+    """The least and the greatest value of an enumeration, without the MUSTER_N_… that counts its values; any union of flags."""
+    values, is_flags, last = {}, False, -1
+    for enumerator in _split(tokens):
+        if not enumerator:
+            continue  # behind the last comma
+        name, expression = enumerator[0], "".join(enumerator[2:])
+        parts = re.fullmatch(r"(-?\d+)(?:<<(\d+))?", expression)
+        if expression in values:
+            last = values[expression]
+        elif expression and not parts:
+            raise Unreadable("the value of %s" % name)
+        else:
+            last = int(parts[1]) << int(parts[2] or 0) if parts else last + 1
+        is_flags = is_flags or bool(parts and parts[2])
+        values[name] = last
+    found = [value for name, value in values.items() if not name.startswith("MUSTER_N_")]
+    return (0, functools.reduce(operator.or_, found)) if is_flags else (min(found), max(found))
+
+
 def read(paths):
     """Every function of the headers, in order; raises Unreadable for a declaration that isn't understood."""
     return read_all(paths).functions
@@ -258,7 +280,7 @@ def read_all(paths):
                     if "(" in tokens and "{" not in tokens:
                         callbacks.add(tokens[tokens.index("(") + 2])
                     elif tokens[1] == "enum":
-                        found.enums.add(tokens[-2])
+                        found.enums[tokens[-2]] = _range_of(tokens[tokens.index("{") + 1:-3])
                 elif tokens[0] in ("struct", "enum", "union", "extern") and (
                         "{" in tokens or "(" not in tokens):
                     continue

@@ -31,16 +31,16 @@ def listed(headers):
     """The types that headers declare: which can be copied, and which are numbers."""
     found = declarations.read_all(headers)
     boxed = sorted(function.name[:-len("_get_type")] for function in found.functions if function.name.endswith("_get_type"))
-    return "".join("boxed %s\n" % name for name in boxed) + "".join("enum %s\n" % name for name in sorted(found.enums)) + "".join(
+    return "".join("boxed %s\n" % name for name in boxed) + "".join("enum %s %d %d\n" % (name, *found.enums[name]) for name in sorted(found.enums)) + "".join(
         "struct %s\n" % struct.name for struct in found.structs)
 
 
 class Types:
     def __init__(self, text, headers):
         words = [line.split() for line in text.splitlines()]
-        self.boxed = {name for kind, name in words if kind == "boxed"}
-        self.enums = {name for kind, name in words if kind == "enum"}
-        self.structs_anywhere = {name for kind, name in words if kind == "struct"}
+        self.boxed = {name for kind, name, *_ in words if kind == "boxed"}
+        self.enums = {name: dict(zip(("min", "max"), values)) for kind, name, *values in words if kind == "enum"}
+        self.structs_anywhere = {name for kind, name, *_ in words if kind == "struct"}
         self.own = declarations.read_all(headers)
 
     def get_type(self, name):
@@ -87,8 +87,9 @@ def row_of(types, struct, field):
         members.append(".size = sizeof %s((%s *)0)->%s" % ("*" if kind == "VALUES" else "", struct.name, field.name))
     if field.private:
         members.append(".is_private = TRUE")
-    if field.attributes:
-        members.append(".has_range = TRUE, .min = %s, .max = %s" % (field.attributes.get("min", "-G_MAXDOUBLE"), field.attributes.get("max", "G_MAXDOUBLE")))
+    limits = {**types.enums.get(field.type, {}), **field.attributes}
+    if limits:
+        members.append(".has_range = TRUE, .min = %s, .max = %s" % (limits.get("min", "-INFINITY"), limits.get("max", "INFINITY")))
     return "    {%s}," % ", ".join(members)
 
 
@@ -106,7 +107,7 @@ def source_of(types, headers):
     if not text:
         return "/* No structs. */\ntypedef int nothing;\n"
     used = sorted(set(re.findall(r"\.type = (\w+)", text)))
-    return ("/* Written by bazel/fields.py. */\n#include \"base/fields_private.h\"\n" + "".join("#include \"%s\"\n" % header for header in headers) + "\n" +
+    return ("/* Written by bazel/fields.py. */\n#include \"base/fields_private.h\"\n" + "".join("#include \"%s\"\n" % header for header in headers) + "\n#include <math.h>\n\n" +
             "".join("GType %s (void);\n" % get_type for get_type in used) + "\n" + text)
 
 

@@ -4,6 +4,7 @@
 #include "tests/base/sample.h"
 #include "tests/gtest_shim.h"
 
+#include <math.h>
 #include <string.h>
 
 MUSTER_DEFINE_OPTIONS (MusterPart, muster_part)
@@ -113,6 +114,8 @@ MUSTER_TEST (Options, numbers_are_set_by_name_from_any_type_of_number)
   MUSTER_EXPECT_EQ (held.options->number, -3);
   MUSTER_EXPECT_TRUE (held.options->is_on && held.options->bytes_in_all == G_MAXUINT64);
   MUSTER_EXPECT_TRUE (held.options->share == 0.25);
+  MUSTER_EXPECT_TRUE (SET (&held, "size", G_TYPE_DOUBLE, double, -INFINITY) == NULL);
+  MUSTER_EXPECT_TRUE (held.options->size == -INFINITY);
   MUSTER_EXPECT_EQ (held.options->colour, MUSTER_SAMPLE_BLUE);
   MUSTER_EXPECT_TRUE (SET (&held, "number", G_TYPE_INT64, int64, G_MININT64) == NULL);
   MUSTER_EXPECT_TRUE (held.options->number == G_MININT64);
@@ -172,8 +175,9 @@ MUSTER_TEST (Options, a_value_for_an_array_is_added_and_null_empties_it)
 
 MUSTER_TEST (Options, a_field_that_isnt_there_is_refused)
 {
-  static const char fields[] = "name, number, is_on, bytes_in_all, share, least, colour, words, "
-                               "feeds, bytes, object, file, objects, part, parts)";
+  static const char fields[] =
+      "name, number, is_on, bytes_in_all, share, size, least, colour, words, "
+      "feeds, bytes, object, file, objects, part, parts)";
   Held held = hold ();
   for (int i = 0; i < 3; i++) {
     const char *name = ((const char *[]){"shares", "func_owner", "n_feeds"})[i];
@@ -201,7 +205,12 @@ MUSTER_TEST (Options, a_value_of_another_type_or_out_of_range_is_refused)
   EXPECT_REFUSED (SET (&held, "bytes_in_all", G_TYPE_INT, int, -1),
                   "invalid bytes_in_all -1 of MusterSample "
                   "(use a whole number from 0 to 18446744073709551615)");
+  EXPECT_REFUSED (SET (&held, "number", G_TYPE_STRING, string, NULL),
+                  "invalid number of MusterSample: it is NULL (use a number)");
+  EXPECT_REFUSED (SET (&held, "colour", G_TYPE_INT, int, 3),
+                  "invalid colour 3 of MusterSample (use a whole number from 0 to 2)");
   MUSTER_EXPECT_TRUE (held.options->share == 0 && held.options->least == 0);
+  MUSTER_EXPECT_EQ (held.options->colour, MUSTER_SAMPLE_RED);
   g_value_unset (&held.holder);
 }
 
@@ -212,4 +221,17 @@ MUSTER_TEST (Options, only_of_a_struct_with_fields_are_set)
   g_value_init (&text, G_TYPE_STRING);
   MUSTER_EXPECT_FALSE (muster_options_set (&text, "name", &text, &error));
   MUSTER_EXPECT_STREQ (error->message, "a gchararray has no fields to be set by name");
+  g_clear_error (&error);
+
+  GValue none = G_VALUE_INIT;
+  g_value_init (&none, muster_sample_get_type ());
+  MUSTER_EXPECT_FALSE (muster_options_set (&none, "name", &text, &error));
+  MUSTER_EXPECT_STREQ (error->message, "invalid options: the MusterSample is NULL");
+  g_clear_error (&error);
+
+  Held held = hold ();
+  const GValue typeless = G_VALUE_INIT;
+  MUSTER_EXPECT_FALSE (muster_options_set (&held.holder, "name", &typeless, &error));
+  MUSTER_EXPECT_STREQ (error->message, "invalid value for a field of MusterSample: it has no type");
+  g_value_unset (&held.holder);
 }

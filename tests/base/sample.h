@@ -5,7 +5,12 @@
 
 /* Structs with a field of each kind, for the tables that bazel/fields.py writes. */
 
-typedef enum { MUSTER_SAMPLE_RED, MUSTER_SAMPLE_BLUE } MusterSampleColour;
+typedef enum {
+  MUSTER_SAMPLE_RED,
+  MUSTER_SAMPLE_BLUE,
+  MUSTER_SAMPLE_GREEN,
+  MUSTER_N_SAMPLE_COLOURS,
+} MusterSampleColour;
 
 typedef void (*MusterSampleFunc) (gpointer user_data);
 
@@ -28,7 +33,7 @@ typedef struct {
   gint64 number;
   gboolean is_on;
   guint64 bytes_in_all;
-  double share;
+  double share, size;
   int least;
   MusterSampleColour colour;
   const char *const *words; /* NULL-terminated */

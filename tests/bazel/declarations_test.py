@@ -68,6 +68,15 @@ class Declarations(unittest.TestCase):
         self.assertEqual((y.name, f.name, f.type, f.sentence), ("y", "f", "", "what"))
         self.assertEqual((names.type, names.private, x.private), ("char **", True, False))
 
+    def test_an_enumeration_is_read_with_its_least_and_greatest_value(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".h") as file:
+            file.write("typedef enum { MUSTER_A, MUSTER_B, MUSTER_N_AS, } MusterA;\ntypedef enum { MUSTER_C = -12, MUSTER_D = MUSTER_C, MUSTER_E } MusterC;\n"
+                       "typedef enum { /*< flags >*/ MUSTER_F = 1 << 0, MUSTER_G = 1 << 2 } MusterF;\n")
+            file.flush()
+            self.assertEqual(declarations.read_all([file.name]).enums, {"MusterA": (0, 1), "MusterC": (-12, -11), "MusterF": (0, 5)})
+        with self.assertRaises(declarations.Unreadable):
+            read("typedef enum { MUSTER_A = OTHER } MusterA;")
+
 
 class Fields(unittest.TestCase):
     """A table of the fields of train/training.h, to which a setting is added."""
