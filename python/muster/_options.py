@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of a struct of options, as gi/overrides/Muster.py sets them: by muster_options_set ()."""
 import ctypes
+import numbers
+import operator
+import os
 
 from gi.repository import GLib, GObject
 
@@ -19,28 +22,91 @@ def _held(options):
     return value
 
 
-def _value(value):
-    """A GValue of what a field is set to."""
-    if value is None:
-        return GObject.Value(GObject.TYPE_STRING)  # NULL, which is of every type
+def _is_text(value):
+    return isinstance(value, (str, os.PathLike))
+
+
+def plain(value):
+    """An argument: a path as a string."""
+    return os.fsdecode(value) if isinstance(value, os.PathLike) else value
+
+
+def _number(value):
+    """A Python number of what behaves like one, NumPy's scalars for example; None of what doesn't."""
+    is_complex = isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real)
+    if is_complex or getattr(value, "shape", ()) != ():
+        return None
+    if getattr(getattr(value, "dtype", None), "kind", None) == "b":
+        return bool(value)
+    for convert in (operator.index, float) if hasattr(type(value), "__float__") else (operator.index,):
+        try:
+            return convert(value)
+        except (TypeError, ValueError):
+            pass
+    return None
+
+
+def _number_value(value):
     if isinstance(value, bool):
         return GObject.Value(GObject.TYPE_BOOLEAN, value)
-    if isinstance(value, int):
-        return GObject.Value(GObject.TYPE_UINT64 if value > GLib.MAXINT64 else GObject.TYPE_INT64, int(value))
-    if isinstance(value, float):
-        return GObject.Value(GObject.TYPE_DOUBLE, value)
-    if isinstance(value, str):
-        return GObject.Value(GObject.TYPE_STRING, value)
+    value = value if isinstance(value, float) else int(value)  # PyGObject's enumerations don't compare with all
+    if isinstance(value, float) or not GLib.MININT64 <= value <= GLib.MAXUINT64:
+        return GObject.Value(GObject.TYPE_DOUBLE, float(value))
+    return GObject.Value(GObject.TYPE_UINT64 if value > GLib.MAXINT64 else GObject.TYPE_INT64, value)
+
+
+def _known_value(value):
+    """None for what no field can be."""
+    if _is_text(value):
+        return GObject.Value(GObject.TYPE_STRING, os.fsdecode(value))
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return GObject.Value(GLib.Bytes.__gtype__, GLib.Bytes.new(bytes(value)))
     if isinstance(value, (list, tuple)):
-        return GObject.Value(GObject.TYPE_STRV, list(value))
-    return GObject.Value(type(value).__gtype__, value)
+        return GObject.Value(GObject.TYPE_STRV, [os.fsdecode(each) for each in value]) if all(map(_is_text, value)) else None
+    if isinstance(value, (int, float)):  # enumerations, too
+        return _number_value(value)
+    if hasattr(type(value), "__gtype__"):
+        return GObject.Value(type(value).__gtype__, value)
+    number = _number(value)
+    return _number_value(number) if number is not None else None
+
+
+def _value(value):
+    """A GValue of what a field is set to. One of a Python object is refused, with the type that the field has."""
+    try:
+        known = _known_value(value)
+    except (TypeError, ValueError, OverflowError):
+        known = None
+    return known or GObject.Value(GObject.TYPE_PYOBJECT, (value,))  # a tuple, since None would be NULL
+
+
+def _type_name(value):
+    name = type(value).__name__
+    if isinstance(value, (list, tuple)) and value:
+        name += " of " + " and ".join(sorted({type(each).__name__ for each in value}))
+    return ("an " if name[0] in "aeiou" else "a ") + name
+
+
+def _set(muster, options, name, values):
+    held = _held(options)
+    for value in values:
+        muster.options_set(held, name, value)
 
 
 def assign(muster, options, name, value):
-    """Sets a field. A list of objects is added one by one."""
-    each = [value]
-    if isinstance(value, (list, tuple)) and not (value and isinstance(value[0], str)):
-        each = [None, *value]
-    held = _held(options)
-    for one in each:
-        muster.options_set(held, name, _value(one))
+    """Sets a field. One that fails is as before."""
+    values, wrong = [GObject.Value(GObject.TYPE_STRING)], value  # NULL, which is of every type
+    items = value if isinstance(value, (list, tuple)) else [value]
+    is_array = hasattr(type(options), "n_" + name) and not (items is value and any(map(_is_text, items)))
+    try:
+        if value is not None and not is_array:
+            values = [_value(value)]
+        elif value is not None and items:
+            for wrong in items:
+                values = [values[0], _value(wrong)]
+                _set(muster, options.copy(), name, values)
+            values = [values[0], *map(_value, items)]
+        _set(muster, options, name, values)
+    except GLib.Error as error:
+        message = error.message.replace("it is a PyObject", "it is " + _type_name(wrong)).replace("it is NULL", "it is None")
+        raise GLib.Error(message, error.domain, error.code) from None

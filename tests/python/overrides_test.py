@@ -4,8 +4,10 @@
 import array
 import asyncio
 import datetime
+import fractions
 import gc
 import os
+import pathlib
 import sys
 import threading
 import weakref
@@ -303,6 +305,75 @@ class Options(case.TestCase):
             with self.assertRaises((Muster.InvalidArgument, TypeError)):
                 Muster.CheckpointSaverOptions(**{"checkpoint_dir": "run", name: value})
         self.assertEqual((options.save_share, options.checkpoint_dir), (0, "run"))
+
+    def assertRefused(self, options, name, value, message):
+        with self.assertRaises(Muster.InvalidArgument) as caught:
+            setattr(options, name, value)
+        self.assertEqual(str(caught.exception), message)
+
+    def test_an_empty_list_of_strings_is_not_none(self):
+        options = Muster.SaverBuild(variables=["v"])
+        options.variables = []
+        self.assertEqual(options.variables, [])
+        with self.assertRaisesRegex(Muster.InvalidArgument, "No variables to save"):
+            Muster.saver_build(case.linreg().meta_graph(), options)
+        options.variables = None
+        self.assertIsNotNone(Muster.saver_build(case.linreg().meta_graph(), options))
+
+    def test_numbers_are_of_any_type(self):
+        options = Muster.CheckpointSaverOptions(checkpoint_dir=pathlib.Path("run"), save_steps=numpy.int64(3), save_share=numpy.float32(0.5))
+        self.assertEqual((options.checkpoint_dir, options.save_steps, options.save_share), ("run", 3, 0.5))
+        options.save_steps, options.save_share = fractions.Fraction(4), numpy.array(0.25)
+        self.assertEqual((options.save_steps, options.save_share), (4, 0.25))
+        self.assertIs(Muster.SaverBuild(sharded=numpy.bool_(True), max_to_keep=numpy.int32(2)).sharded, True)
+        self.assertEqual(Muster.SaverBuild(keep_every_n_hours=float("inf")).keep_every_n_hours, float("inf"))
+        for value, name in ((numpy.zeros(1), "a ndarray"), (numpy.complex64(1), "a complex64"), (1j, "a complex"), ({}, "a dict"), (print, None)):
+            name = name or "a builtin_function_or_method"
+            self.assertRefused(options, "save_share", value, "invalid save_share of MusterCheckpointSaverOptions: it is %s (use a number)" % name)
+        self.assertRefused(options, "save_steps", None, "invalid save_steps of MusterCheckpointSaverOptions: it is None (use a number)")
+        self.assertRefused(options, "save_steps", 2**70, "invalid save_steps 1.1805916207174113034e+21 of MusterCheckpointSaverOptions "
+                           "(use a whole number from -9223372036854775808 to 9223372036854775807)")
+
+    def test_bytes_and_paths_are_taken(self):
+        options = Muster.MonitoredTrainingOptions(scaffold=case.linreg(), master=MusterEngine.Master.new(), config=b"\x08\x01", cluster=[pathlib.Path("a"), "b"])
+        self.assertEqual((options.config.get_data(), options.cluster), (b"\x08\x01", ["a", "b"]))
+        for value, name in (({"a": 1}, "a dict"), (["a", 1], "a list of int and str"), ((1,), "a tuple of int")):
+            self.assertRefused(options, "cluster", value, "invalid cluster of MusterMonitoredTrainingOptions: it is %s (use a GStrv)" % name)
+        self.assertRefused(options, "config", 5.0, "invalid config of MusterMonitoredTrainingOptions: it is a gdouble (use a GBytes)")
+        self.assertEqual(options.cluster, ["a", "b"])
+
+    def test_setters_are_assigned_to(self):
+        freq = Muster.SaveFreq()
+        freq.kind = Muster.SaveFreqKind.NEVER
+        options = Muster.WorkerTrainingStateOptions(directory="run")
+        options.save_freq = freq
+        self.assertEqual(options.save_freq.kind, Muster.SaveFreqKind.NEVER)
+        restore, prepare = Muster.RestoreOptions(), Muster.PrepareOptions()
+        restore.names, prepare.init_func = {"v": "w"}, lambda *_: True
+        self.assertEqual(restore.names, {"v": "w"})
+        restore.names = prepare.init_func = None
+        self.assertIsNone(restore.names)
+
+    def test_an_enumeration_has_no_other_values(self):
+        options = Muster.SaverOptions(when_full=Muster.WhenFull.PAUSE)
+        self.assertRefused(options, "when_full", 99, "invalid when_full 99 of MusterSaverOptions (use a whole number from 0 to 2)")
+        self.assertEqual(options.when_full, Muster.WhenFull.PAUSE)
+
+    def test_an_array_is_replaced_whole_or_not_at_all(self):
+        hook = Muster.stop_at_step_hook_new(0, 4)
+        options = Muster.MonitoredTrainingOptions(scaffold=case.linreg(), master=MusterEngine.Master.new(), hooks=[hook, hook])
+        for value, name in (([hook, 5], "a gint64"), ([None], "a NoneType"), ({}, "a dict"), (["a"], "a GStrv")):
+            self.assertRefused(options, "hooks", value, "invalid hooks of MusterMonitoredTrainingOptions: it is %s (use a MusterHook)" % name)
+            self.assertEqual(options.n_hooks, 2)
+        for value, n in ((hook, 1), (hook, 1), ([hook, hook, hook], 3), ([], 0), (hook, 1), (None, 0)):
+            options.hooks = value
+            self.assertEqual(options.n_hooks, n)
+        tiered, tier = Muster.SaverOptions(), Muster.Tier.new("fast")
+        tiered.fast = tiered.fast = tier
+        self.assertRefused(tiered, "fast", [tier, 5], "invalid fast of MusterSaverOptions: it is a gint64 (use a MusterTier)")
+        self.assertEqual(tiered.n_fast, 1)
+        saver = Muster.Saver.new(case.linreg().meta_graph(), None)
+        self.assertRefused(options, "saver", [saver], "invalid saver of MusterMonitoredTrainingOptions: it is a list of Saver (use a MusterSaver)")
 
     def test_of_a_call_are_its_keywords(self):
         manager, scaffold = manage()

@@ -225,7 +225,7 @@ def _set_option(options, name, value):
 
 
 def _make_options(cls, new, fields):
-    options = cls.new(*(fields.pop(argument.get_name(), None) for argument in new.get_arguments()))
+    options = cls.new(*(_options.plain(fields.pop(argument.get_name(), None)) for argument in new.get_arguments()))
     for name, value in fields.items():
         _set_option(options, name, value)
     return options
@@ -236,11 +236,14 @@ def _refuse_unknown(cls):
     is_options = cls.__name__.endswith(_options.NAMES)
 
     def __setattr__(self, name, value):
-        if not name.startswith("_") and not hasattr(cls, name):
+        has_setter = is_options and hasattr(cls, "set_" + name)
+        if not name.startswith("_") and not hasattr(cls, name) and not has_setter:
             near = difflib.get_close_matches(name, [each for each in vars(cls) if not each.startswith("_")], 1)
             way = "; did you mean '%s'?" % near[0] if near else ""
             raise AttributeError("%s has no attribute '%s'%s" % (cls.__name__, name, way))
-        if is_options and isinstance(getattr(cls, name, None), property):
+        if has_setter:
+            getattr(self, "set_" + name)(value)
+        elif is_options and isinstance(getattr(cls, name, None), property):
             _options.assign(Muster, self, name, value)
         else:
             super(cls, self).__setattr__(name, value)
