@@ -47,32 +47,29 @@ new_set (void)
 
 /* --- the helper's list --- */
 
-/* A helper that doesn't hear all of it ends; the next one is told all. The lock is held. */
+/* A helper that doesn't hear all of it in the socket's time ends; the next one is told all. The
+ * lock is held. */
 static void
 tell (MusterAdmission *self, char sign, const char *address)
 {
   g_autofree char *line = g_strdup_printf ("%c%s\n", sign, address);
   const gssize n = (gssize)strlen (line);
-  if (self->socket >= 0 && send (self->socket, line, (gsize)n, MSG_NOSIGNAL | MSG_DONTWAIT) != n) {
+  if (self->socket >= 0 && send (self->socket, line, (gsize)n, MSG_NOSIGNAL) != n) {
     shutdown (self->socket, SHUT_RDWR);
     self->socket = -1;
   }
 }
 
-/* Tells what is in one set and not in the other; returns how much that is. The lock is held. */
-static guint
+/* Tells what is in one set and not in the other. The lock is held. */
+static void
 tell_difference (MusterAdmission *self, char sign, GHashTable *in, GHashTable *other)
 {
   GHashTableIter each;
   gpointer address;
-  guint n = 0;
   g_hash_table_iter_init (&each, in);
   while (g_hash_table_iter_next (&each, &address, NULL))
-    if (!g_hash_table_contains (other, address)) {
+    if (!g_hash_table_contains (other, address))
       tell (self, sign, address);
-      n++;
-    }
-  return n;
 }
 
 /* The lock is held. (transfer full) */
@@ -91,19 +88,23 @@ describe (MusterAdmission *self)
 static void
 admit (MusterAdmission *self, GHashTable *admitted)
 {
-  g_autofree char *now = NULL;
   g_mutex_lock (&self->lock);
   GHashTable *before = self->admitted;
-  const guint n =
-      tell_difference (self, '+', admitted, before) + tell_difference (self, '-', before, admitted);
+  tell_difference (self, '+', admitted, before);
+  tell_difference (self, '-', before, admitted);
   self->admitted = admitted;
-  if (n > 0)
-    now = describe (self);
   g_mutex_unlock (&self->lock);
   g_hash_table_unref (before);
-  if (now != NULL)
-    muster_log (G_LOG_LEVEL_MESSAGE, "admission", "MESSAGE",
-                "TensorFlow takes connections of the cluster's machines: %s", now);
+}
+
+static void
+log_admitted (MusterAdmission *self)
+{
+  g_mutex_lock (&self->lock);
+  g_autofree char *all = describe (self);
+  g_mutex_unlock (&self->lock);
+  muster_log (G_LOG_LEVEL_MESSAGE, "admission", "MESSAGE",
+              "TensorFlow takes connections of the cluster's machines: %s", all);
 }
 
 /* --- the thread --- */
@@ -120,7 +121,27 @@ note_bad (Host *host, const char *reason)
   host->is_bad = TRUE;
 }
 
-/* Returns whether its addresses may have changed. */
+static int
+compare_texts (gconstpointer a, gconstpointer b)
+{
+  return strcmp (*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Returns whether its addresses have changed. (transfer full) found, not sorted */
+static gboolean
+take_addresses (Host *host, GPtrArray *found)
+{
+  GPtrArray *last = host->last;
+  g_ptr_array_sort (found, compare_texts);
+  gboolean is_same = last != NULL && last->len == found->len;
+  for (guint i = 0; is_same && i < found->len; i++)
+    is_same = g_str_equal (last->pdata[i], found->pdata[i]);
+  g_clear_pointer (&host->last, g_ptr_array_unref);
+  host->last = found;
+  return !is_same;
+}
+
+/* Returns whether its addresses have changed. */
 static gboolean
 look_up (MusterAdmission *self, Host *host)
 {
@@ -134,12 +155,11 @@ look_up (MusterAdmission *self, Host *host)
     return FALSE;
   }
   host->is_bad = FALSE;
-  g_clear_pointer (&host->last, g_ptr_array_unref);
-  host->last = g_ptr_array_new_with_free_func (g_free);
+  GPtrArray *texts = g_ptr_array_new_with_free_func (g_free);
   for (GList *at = found; at != NULL; at = at->next)
-    g_ptr_array_add (host->last, g_inet_address_to_string (at->data));
+    g_ptr_array_add (texts, g_inet_address_to_string (at->data));
   g_list_free_full (found, g_object_unref);
-  return TRUE;
+  return take_addresses (host, texts);
 }
 
 /* All addresses that are known. (transfer full) */
@@ -184,14 +204,19 @@ keep_looking (gpointer data)
   gint64 since_us;
   gboolean knows_all;
   do {
+    gboolean has_changed = FALSE;
     since_us = muster_clock_now_us (muster_system_clock ());
     knows_all = TRUE;
     for (guint i = 0; i < self->hosts->len; i++) {
       Host *host = &g_array_index (self->hosts, Host, i);
-      if (look_up (self, host))
+      if (look_up (self, host)) {
         admit (self, known (self)); /* at once: the next name may take long */
+        has_changed = TRUE;
+      }
       knows_all = knows_all && host->last != NULL;
     }
+    if (has_changed)
+      log_admitted (self);
   } while (rest (self, since_us, knows_all));
   return NULL;
 }
@@ -254,7 +279,7 @@ muster_admission_set_socket (MusterAdmission *self, int socket)
   g_autoptr (GHashTable) nobody = new_set ();
   g_mutex_lock (&self->lock);
   self->socket = socket;
-  (void)tell_difference (self, '+', self->admitted, nobody);
+  tell_difference (self, '+', self->admitted, nobody);
   g_mutex_unlock (&self->lock);
 }
 

@@ -91,37 +91,55 @@ set_errno (GError **error, const char *what)
   return FALSE;
 }
 
-/* The child's socket shares the port through SO_REUSEPORT, which requires the same user. */
-static int
-hold (const struct sockaddr *address, socklen_t size)
+static void
+set_option (int fd, int level, int name, int value)
 {
-  const int yes = 1, no = 0;
-  const int fd = socket (address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd >= 0 && address->sa_family == AF_INET6)
-    (void)setsockopt (fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-  if (fd < 0 || setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-      setsockopt (fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0 ||
-      bind (fd, address, size) != 0) {
-    const int saved = errno;
-    if (fd >= 0)
-      close (fd);
-    errno = saved;
-    return -1;
-  }
-  return fd;
+  (void)setsockopt (fd, level, name, &value, sizeof value);
 }
 
+/* -1 with errno. */
+static int
+bound (int fd, const struct sockaddr *address, socklen_t size)
+{
+  if (fd < 0 || bind (fd, address, size) == 0)
+    return fd;
+  const int saved = errno;
+  close (fd);
+  errno = saved;
+  return -1;
+}
+
+/* The child's socket shares the port through SO_REUSEPORT, which requires the same user. */
 static gboolean
 reserve_port (MusterRuntime *self, GError **error)
 {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl (INADDR_LOOPBACK)};
   socklen_t size = sizeof address;
-  self->reserved = hold ((struct sockaddr *)&address, size);
+  int fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  set_option (fd, SOL_SOCKET, SO_REUSEPORT, 1);
+  self->reserved = bound (fd, (struct sockaddr *)&address, size);
   if (self->reserved < 0 || getsockname (self->reserved, (struct sockaddr *)&address, &size) != 0)
     return set_errno (error, "no free port on 127.0.0.1 for TensorFlow's runtime");
   self->port = ntohs (address.sin_port);
   self->definition = muster_server_def_alone (self->port);
   return TRUE;
+}
+
+/* SO_REUSEADDR lets it be bound beside what is left of connections of a server before, and after
+ * that would let anybody else in: only the child is to share the port. */
+static int
+hold (const struct sockaddr *address, socklen_t size)
+{
+  int fd = socket (address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (address->sa_family == AF_INET6)
+    set_option (fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  set_option (fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  fd = bound (fd, address, size);
+  if (fd >= 0) {
+    set_option (fd, SOL_SOCKET, SO_REUSEADDR, 0);
+    set_option (fd, SOL_SOCKET, SO_REUSEPORT, 1);
+  }
+  return fd;
 }
 
 /* On all addresses, of IPv4 alone where there is no IPv6. */

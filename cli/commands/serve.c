@@ -324,9 +324,10 @@ check_config (MusterServeOptions *options)
   g_autofree char *host = NULL;
   guint16 port;
   g_autoptr (GError) error = NULL;
-  if (muster_serve_options_server (options, &server, &error))
+  const gboolean is_server = muster_serve_options_server (options, &server, &error);
+  if (is_server && options->cluster == NULL) /* a task of a cluster has its port for itself */
     master = muster_serve_options_master (options, &error);
-  if (master == NULL || !muster_serve_may_listen (&server, options->addresses, &error) ||
+  if (error != NULL || !muster_serve_may_listen (&server, options->addresses, &error) ||
       (options->health_listen != NULL &&
        !muster_address_parse (options->health_listen, &host, &port, &error)) ||
       (options->http != NULL && !muster_server_may_listen (&server, options->http, &error)))

@@ -25,16 +25,16 @@ take_cluster (MusterTrainRole *self, const MusterClusterSpec *cluster, GError **
   self->n_tasks = MAX (muster_cluster_spec_n_trainers (cluster), 1);
   if (job == NULL)
     return TRUE; /* no task: the job has one task */
+  g_autofree char *name = g_strdup_printf ("%s:%u", job, index);
   if (number < 0)
     return muster_cli_usage_error (
-        error,
-        "TF_CONFIG: this task is '%s:%u', but train runs only the chief and workers; to serve "
-        "variables, run `muster serve --master=tensorflow --task=ps:0`",
-        job, index);
+        error, "TF_CONFIG: this task is '%s', but train runs only the chief and workers%s%s%s",
+        name, g_str_equal (job, "ps") ? "; run `muster serve --master=tensorflow --task=" : "",
+        g_str_equal (job, "ps") ? name : "", g_str_equal (job, "ps") ? "`" : "");
   self->index = (guint)number;
   self->is_worker = number > 0;
   g_free (self->task);
-  self->task = g_strdup_printf ("%s:%u", job, index);
+  self->task = g_steal_pointer (&name);
   return TRUE;
 }
 

@@ -25,7 +25,7 @@ DOCUMENT = "docs/compatibility.md"
 def engine_ops():
     """What the engine has: the ops, and the dtypes that each takes."""
     lines = subprocess.run([OPS_TOOL], stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
-    ops = dict(line.split("\t") for line in lines.splitlines())
+    ops = dict(line.split("\t")[:2] for line in lines.splitlines())
     return {op: " ".join(word for word in attributes.split() if ":" in word) for op, attributes in ops.items()}
 
 
