@@ -240,7 +240,6 @@ muster_backup_position (MusterBackup *self, gint64 n_batches, gboolean *found,
   g_autoptr (MusterStorage) storage = muster_storage_bound_to_default (self->storage, NULL);
   g_autoptr (GPtrArray) backups = muster_backup_list (storage, self->directory, error);
   g_autoptr (GError) failure = NULL;
-
   if (backups == NULL)
     return FALSE;
   for (guint i = 0; i < backups->len; i++) {

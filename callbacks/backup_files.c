@@ -85,7 +85,6 @@ muster_backup_metadata_parse (const char *path, GBytes *bytes, MusterBackupMetad
   const char *data = g_bytes_get_data (bytes, &size);
   MusterBackupMetadata parsed = {0};
   g_autoptr (JsonParser) parser = json_parser_new ();
-
   if (size == 0 || size > MAX_SIZE || !g_utf8_validate (data, (gssize)size, NULL))
     return refuse_metadata (path, error);
   g_autofree char *text = g_strndup (data, size);

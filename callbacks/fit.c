@@ -34,7 +34,6 @@ muster_save_freq_parse (const char *text, MusterSaveFreq *freq, GError **error)
   muster_require (error, FALSE, text, freq);
 
   gint64 n = 0;
-
   if (g_str_equal (text, "epoch"))
     *freq = (MusterSaveFreq){.kind = MUSTER_SAVE_EPOCH};
   else if (g_str_equal (text, "never"))

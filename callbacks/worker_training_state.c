@@ -276,7 +276,6 @@ muster_worker_training_state_initial (MusterWorkerTrainingState *self, MusterTra
   g_return_val_if_fail (self != NULL, (MusterFitPosition){0});
 
   const MusterProgressSaveable *progress = self->progress;
-
   if (mode != MUSTER_MODE_TRAIN || progress->epoch < 0)
     return wanted;
   MusterFitPosition initial =

@@ -222,7 +222,6 @@ muster_cluster_open (MusterCluster *self, gint64 timeout_us, GCancellable *cance
   MusterClock *clock = muster_system_clock ();
   const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (clock), timeout_us);
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
-
   if (self->is_closed)
     return refuse_call (error, "Session already closed.");
   if (self->is_open)
@@ -397,7 +396,6 @@ muster_cluster_run_task (MusterCluster *self, MusterJobTask *task, gint64 deadli
   muster_require (error, FALSE, self, task);
 
   g_autoptr (MusterJobGroup) group = muster_job_group_new ();
-
   if (task == NULL)
     return muster_cluster_run (self, NULL, deadline_us, cancellable, error);
   return muster_job_group_add (group, task, error) &&

@@ -44,7 +44,6 @@ muster_epoch_counter_add (MusterMetaGraph *meta_graph, GError **error)
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   const MusterVariableInfo counter = {
       .name = COUNTER, .initializer = ASSIGN, .snapshot = READ ":0", .dtype = MUSTER_INT64};
-
   if (!muster_graph_parse (graph, error))
     return NULL;
   if (muster_graph_has_node (graph, COUNTER))
@@ -97,7 +96,6 @@ muster_job_limit_epochs (MusterJob *self, const char *node, gint64 n, GError **e
   const MusterJobStep step = {.targets = count};
   g_autoptr (MusterJobTask) task = muster_job_task_new ("epoch_counter", node, 1);
   const char *finished[] = {FINISHED ":0", NULL};
-
   if (!muster_job_task_set_step (task, &step, error))
     return FALSE;
   MusterJobOutput *output = muster_job_task_add_output (task, finished, error);

@@ -109,7 +109,6 @@ muster_job_add_stop_tensor (MusterJob *self, const char *node, const char *tenso
 
   g_autoptr (MusterJobTask) task = muster_job_task_new ("stop_condition", node, 1);
   const char *tensors[] = {tensor, NULL};
-
   if (tensor == NULL || !*tensor) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "a stop condition must be the name of a tensor");
@@ -192,7 +191,6 @@ muster_job_compile (MusterJob *self, MusterCluster *cluster, GError **error)
 
   MusterJobGroup *groups[] = {self->init, self->epoch, self->download, self->exit};
   static const char *const names[] = {"init", "epoch", "download", "exit"};
-
   (void)muster_job_nodes_to_checkpoint (self);
   self->is_compiled = TRUE;
   for (gsize i = 0; i < G_N_ELEMENTS (groups); i++) {

@@ -50,7 +50,6 @@ muster_job_checkpoint_new (const char *directory, const MusterJobCheckpointOptio
 
   static const MusterJobCheckpointOptions none = {0};
   MusterJobCheckpoint *self = g_object_new (MUSTER_TYPE_JOB_CHECKPOINT, NULL);
-
   if (options == NULL)
     options = &none;
   self->directory = g_strdup (directory);
@@ -67,7 +66,6 @@ muster_job_checkpoint_new_for_node (const char *directory, const char *name,
   g_return_val_if_fail (directory != NULL && name != NULL, NULL);
 
   MusterJobCheckpoint *self = muster_job_checkpoint_new (directory, options);
-
   self->own_name = g_strdup (name);
   return self;
 }
@@ -182,7 +180,6 @@ muster_job_checkpoint_set_params (MusterJobCheckpoint *self, const char *const *
 
   const char *const own[] = {self->own_name, NULL};
   const char *const none[] = {NULL};
-
   if (path != NULL && path->prefix != NULL && *path->prefix) {
     g_free (self->path_prefix);
     self->path_prefix = g_strdup (path->prefix);
@@ -240,7 +237,6 @@ muster_job_checkpoint_init_group (MusterJobCheckpoint *self, const char *const *
   muster_require (error, NULL, self);
 
   g_autoptr (MusterJobGroup) group = muster_job_group_new ();
-
   if ((resume_epoch != MUSTER_NO_EPOCH && !check_epoch (resume_epoch, error)) ||
       !muster_job_checkpoint_know_nodes (self, nodes, error))
     return NULL;
@@ -261,7 +257,6 @@ muster_job_checkpoint_names (MusterJobCheckpoint *self, const char *node, GError
   muster_require (error, NULL, self);
 
   const MusterJobEntry *entry = find_entry (self, node);
-
   if (entry != NULL && entry->names != NULL)
     return (const char *const *)entry->names;
   if (!self->is_inited)
@@ -425,7 +420,6 @@ muster_job_checkpoint_partial_load_task (MusterJobCheckpoint *self, const char *
   muster_require (error, NULL, self, names);
 
   MusterJobEntry *entry = entry_for_task (self, node, epoch, error);
-
   if (entry == NULL)
     return NULL;
   MusterJobCheckpointWork work = checkpoint_work_to_load (self, entry, NULL, epoch);
@@ -443,7 +437,6 @@ muster_job_checkpoint_exists_task (MusterJobCheckpoint *self, const char *node, 
   muster_require (error, NULL, self, exists);
 
   MusterJobEntry *entry = entry_for_task (self, node, epoch, error);
-
   if (entry == NULL)
     return NULL;
   MusterJobCheckpointWork work = checkpoint_work_to_load (self, entry, NULL, epoch);

@@ -22,7 +22,6 @@ muster_job_checkpoint_stats (MusterJobCheckpoint *self)
   g_return_val_if_fail (self != NULL, NULL);
 
   GPtrArray *stats = g_ptr_array_new_with_free_func (stat_free);
-
   for (guint i = 0; self->entries != NULL && i < self->entries->len; i++) {
     const MusterJobEntry *entry = self->entries->pdata[i];
     g_autoptr (GError) why = NULL;

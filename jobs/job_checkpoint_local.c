@@ -78,7 +78,6 @@ muster_job_checkpoint_load_locally (MusterJobCheckpoint *self, const char *const
   g_autoptr (GHashTable) set = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   LocalLoad load = {self, cluster, names, epoch, on, set, deadline_us, cancellable};
   gboolean is_there = TRUE;
-
   if (!muster_job_checkpoint_know_nodes (self, nodes, error))
     return FALSE;
   for (guint i = 0; is_there && i < self->entries->len; i++) {

@@ -93,7 +93,6 @@ muster_job_output_get_list (MusterJobOutput *self, GError **error)
   muster_require (error, NULL, self);
 
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   if (self->values != NULL)
     return g_ptr_array_ref (self->values);
   muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "Output value not set yet.");
@@ -106,7 +105,6 @@ muster_job_output_get (MusterJobOutput *self, GError **error)
   muster_require (error, NULL, self);
 
   g_autoptr (GPtrArray) values = muster_job_output_get_list (self, error);
-
   if (values == NULL)
     return NULL;
   if (values->len == 1)
@@ -419,7 +417,6 @@ muster_job_group_nodes (MusterJobGroup *self)
 
   g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
   g_autoptr (GStrvBuilder) nodes = g_strv_builder_new ();
-
   for (guint i = 0; i < self->tasks->len; i++) {
     MusterJobTask *task = self->tasks->pdata[i];
     if (g_hash_table_add (seen, task->node))

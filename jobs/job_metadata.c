@@ -47,7 +47,6 @@ muster_job_metadata_last_epoch (MusterJobMetadata *self, gint64 user_epoch, gint
   muster_require (error, FALSE, self, epoch, finished);
 
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
-
   if (!check_time (deadline_us, cancellable, error))
     return FALSE;
   if (iface->last_epoch != NULL)
@@ -64,7 +63,6 @@ muster_job_metadata_accessible (MusterJobMetadata *self, gint64 epoch, gboolean 
   muster_require (error, FALSE, self, accessible);
 
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
-
   if (!check_time (deadline_us, cancellable, error))
     return FALSE;
   if (iface->accessible != NULL)

@@ -68,7 +68,6 @@ muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *checkpoint, gint64 r
   g_return_val_if_fail (job != NULL, NULL);
 
   MusterJobRunner *self = g_object_new (MUSTER_TYPE_JOB_RUNNER, NULL);
-
   self->job = g_object_ref (job);
   self->checkpoint = checkpoint != NULL ? g_object_ref (checkpoint) : NULL;
   self->resume_epoch = resume_epoch;
@@ -209,7 +208,6 @@ muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, gint64 ep
   Training training = {self, cluster, deadline_us, cancellable};
   const MusterJobSaveOptions options = save_options (&training, epoch, finished);
   gboolean accessible = TRUE;
-
   if (!check_checkpoint (self, error) || !is_accessible (&training, &accessible, error))
     return FALSE;
   if (accessible &&
@@ -329,7 +327,6 @@ muster_job_runner_load_partial (MusterJobRunner *self, MusterCluster *cluster,
   Training training = {self, cluster, deadline_us, cancellable};
   g_auto (GStrv) those = NULL;
   gboolean is_there = FALSE;
-
   if (!check_checkpoint (self, error) ||
       !muster_job_checkpoint_load_locally (
           self->checkpoint, muster_job_nodes_to_checkpoint (self->job), names, epoch, cluster, on,
@@ -517,7 +514,6 @@ train (Training *self, gint64 resume_epoch, gboolean is_over, gint64 *last_epoch
 {
   gint64 epoch = MAX (resume_epoch, 0);
   MusterGoodputMeter *meter = self->runner->meter;
-
   (void)muster_goodput_meter_enter (
       meter, resume_epoch == MUSTER_NO_EPOCH ? MUSTER_TIME_INITIALISING : MUSTER_TIME_RESTORING);
   if (!(resume_epoch == MUSTER_NO_EPOCH ? begin_anew (self, error)
@@ -544,7 +540,6 @@ muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *
   Training training = {self, cluster, deadline_us, cancellable};
   gint64 resume_epoch = self->resume_epoch;
   gboolean finished = FALSE;
-
   if (!check_before (self, error) || !muster_job_compile (self->job, cluster, error))
     return FALSE;
   begin_goodput (self, cluster);

@@ -84,7 +84,6 @@ muster_countdown_next_us (const MusterCountdown *self, gint64 now_us, double cha
   g_return_val_if_fail (self != NULL, 0);
 
   gint64 last_us = last_start_us (self);
-
   if (self->polls == 0)
     return now_us <= self->deadline_us ? now_us : 0;
   if (last_us <= now_us)

@@ -181,7 +181,6 @@ muster_readiness_probe (MusterSession *session, const MusterReadyOp *gate_op,
 
   g_auto (MusterReadyOpResult) gate = {0};
   g_auto (MusterReadyOpResult) ready = {0};
-
   if (!muster_ready_op_run (session, gate_op, deadline_us, cancellable, &gate, error))
     return FALSE;
   if (gate.is_ready &&

@@ -54,7 +54,6 @@ muster_retries_total (const MusterRetries *self)
   g_return_val_if_fail (self != NULL, 0);
 
   guint total = 0;
-
   for (guint i = 0; i < MUSTER_N_FAILURES; i++)
     total += self->counts[i];
   return total;

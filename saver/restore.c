@@ -597,7 +597,6 @@ muster_saver_restore (MusterSaver *self, MusterSession *session,
   g_auto (MusterRestored) result = {0};
   Verdict verdict;
   gboolean done;
-
   if (!muster_saver_check_session (self, session, error) ||
       !check_place (self, restore.options, error) || !muster_deadline_check (deadline_us, error))
     return FALSE;

@@ -798,7 +798,6 @@ muster_saver_save (MusterSaver *self, MusterSession *session, const char *direct
   muster_require (error, NULL, self, session, directory);
 
   g_auto (MusterSaved) saved = {0};
-
   if (!muster_saver_save_with (self, session, directory, step, NULL, &saved, deadline_us,
                                cancellable, error))
     return NULL;

@@ -233,7 +233,6 @@ muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options
 
   static const MusterSaverOptions defaults;
   const MusterSaverInfo *info = muster_meta_graph_saver (meta_graph);
-
   if (options == NULL)
     options = &defaults;
   const char *base_name = options->base_name != NULL ? options->base_name : DEFAULT_BASE_NAME;

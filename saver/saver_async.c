@@ -52,7 +52,6 @@ muster_saver_save_finish (MusterSaver *self, GAsyncResult *result, GError **erro
 {
   muster_require (error, NULL, self, result);
   Save *call = muster_background_call (&saving, self, result, error);
-
   if (call == NULL || !muster_background_finish (call, result, error))
     return NULL;
   return g_steal_pointer (&call->prefix);

@@ -472,7 +472,6 @@ muster_diagnose_master (const char *address, gint64 deadline_us, GCancellable *c
   g_return_if_fail (address != NULL && out != NULL);
 
   g_autoptr (GError) error = NULL;
-
   muster_diagnose (address, FALSE, deadline_us, cancellable, out);
   if (out->stage != MUSTER_REACH_ANSWERS)
     return;

@@ -117,7 +117,6 @@ muster_async_saver_new (MusterSaver *saver, MusterSession *session,
   muster_require (error, NULL, saver, session);
 
   static const MusterAsyncOptions defaults;
-
   if (saver == NULL || session == NULL) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "an async saver needs a %s",
                  saver != NULL ? "session" : "saver");
@@ -493,7 +492,6 @@ muster_async_saver_prepare (MusterAsyncSaver *self, gint64 deadline_us, GCancell
   MusterAsyncCall call = {
       .core = core, .deadline_us = deadline_us, .cancellable = cancellable, .must_be_idle = TRUE};
   gboolean prepared = FALSE;
-
   g_mutex_lock (&core->lock);
   if (muster_async_call_lock_save (&call, error)) {
     g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
@@ -521,7 +519,6 @@ muster_async_saver_restore (MusterAsyncSaver *self, const MusterRestoreOptions *
       .core = core, .deadline_us = deadline_us, .cancellable = cancellable, .must_be_idle = TRUE};
   g_auto (MusterRestored) found = {0};
   gboolean is_done = FALSE;
-
   g_mutex_lock (&core->lock);
   if (muster_async_call_lock_save (&call, error)) {
     g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
@@ -586,7 +583,6 @@ muster_async_saver_sync_saves (MusterAsyncSaver *self, gint64 deadline_us,
 
   MusterAsyncCore *core = self->core;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&core->lock);
-
   if (!muster_async_core_check_caller (core, error))
     return FALSE;
   if (core->is_shut)
@@ -644,7 +640,6 @@ muster_async_saver_shutdown (MusterAsyncSaver *self, gint64 deadline_us, GCancel
   MusterAsyncCore *core = self->core;
   g_autoptr (GError) failure = NULL;
   GThread *ended = NULL;
-
   g_mutex_lock (&core->lock);
   gboolean shut = muster_async_core_check_caller (core, error);
   if (shut) {
@@ -681,7 +676,6 @@ muster_async_saver_set_save_counter (MusterAsyncSaver *self, gint64 counter)
   g_return_if_fail (self != NULL);
 
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
-
   self->core->counter = MAX (counter, self->core->counter);
 }
 

@@ -82,7 +82,6 @@ muster_checkpoint_manager_new (MusterMetaGraph *meta_graph, const char *director
   muster_require (error, NULL, meta_graph, directory);
 
   static const MusterCheckpointManagerOptions defaults;
-
   if (options == NULL)
     options = &defaults;
   if (!check_options (options, error))
@@ -352,7 +351,6 @@ muster_checkpoint_manager_restore_or_initialize (MusterCheckpointManager *self,
   muster_require (error, FALSE, self, session);
 
   g_auto (MusterRestored) found = {0};
-
   if ((self->wait_for_saves != NULL &&
        !self->wait_for_saves (deadline_us, cancellable, self->wait_data, error)) ||
       !restore (self, session, &found, deadline_us, cancellable, error))

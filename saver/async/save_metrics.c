@@ -138,7 +138,6 @@ muster_save_metrics_text (const MusterSaveMetrics *self)
   g_return_val_if_fail (self != NULL, NULL);
 
   GString *text = g_string_new (NULL);
-
   put_durations (text, "save_blocked", &self->save_blocked_us);
   put_durations (text, "async_write", &self->async_write_us);
   g_string_append (text, "# TYPE muster_progress_saved_seconds counter\n");

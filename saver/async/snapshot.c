@@ -371,7 +371,6 @@ muster_snapshot_new (MusterSession *session, MusterGraph *graph, const char *sav
   g_auto (Extension) extension = {0};
   g_autoptr (MusterSnapshot) self = g_new0 (MusterSnapshot, 1);
   MusterGraph *session_graph = muster_session_graph (session);
-
   if (!walk_from (&extension.walk, graph, save_tensor, error))
     return NULL;
   extension_init (&extension, scope);
@@ -487,7 +486,6 @@ muster_snapshot_size (MusterGraph *graph, const char *save_tensor, gboolean *is_
 
   g_auto (Walk) walk = {0};
   guint64 size = 0;
-
   *is_exact = walk_from (&walk, graph, save_tensor, NULL);
   for (guint i = 0; i < walk.order->len; i++) {
     const MusterNode *node = muster_graph_node (graph, g_array_index (walk.order, gsize, i));

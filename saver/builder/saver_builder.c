@@ -348,7 +348,6 @@ muster_saver_build (MusterMetaGraph *meta_graph, const MusterSaverBuild *how, GE
 
   static const MusterSaverBuild defaults;
   g_auto (Choice) choice = {0};
-
   if (how == NULL)
     how = &defaults;
   if (!check_how (how, error) || !muster_graph_parse (muster_meta_graph_graph (meta_graph), error))
@@ -376,7 +375,6 @@ muster_saver_default (MusterMetaGraph *meta_graph, GError **error)
   gsize n;
   const MusterSaverInfo *savers = muster_meta_graph_savers (meta_graph, &n);
   const MusterSaverInfo *own = muster_meta_graph_saver (meta_graph);
-
   if (own != NULL && (n < 2 || own != savers))
     return muster_meta_graph_ref (meta_graph);
   if (n < 2)

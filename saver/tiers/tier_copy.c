@@ -215,7 +215,6 @@ transfer (Copy *self, GError **error)
   const MusterAnnouncement nothing = MUSTER_ANNOUNCEMENT_INIT;
   g_autoptr (MusterStorage) storage = muster_storage_bound (
       self->copier->storage, MUSTER_WAIT_FOREVER, self->copier->clock, self->cancellable);
-
   return (self->made.is_published ||
           muster_tier_copy_files (storage, self->request->prefix, self->made.temporary,
                                   &self->is_source, self->cancellable, error)) &&

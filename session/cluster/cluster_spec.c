@@ -135,7 +135,6 @@ muster_cluster_spec_n_tasks (const MusterClusterSpec *self, const char *job)
   g_return_val_if_fail (self != NULL && job != NULL, 0);
 
   guint n = 0;
-
   for (guint i = 0; i < self->tasks->len; i++)
     n += g_str_equal (g_array_index (self->tasks, MusterClusterTask, i).job, job);
   return n;
@@ -191,7 +190,6 @@ muster_cluster_spec_trainer (const MusterClusterSpec *self)
   gint number = is_apart;
   gsize n;
   const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
-
   if (self->job == NULL)
     return -1;
   if (is_apart && g_str_equal (self->job, chief))
@@ -251,7 +249,6 @@ muster_cluster_spec_device_filters (const MusterClusterSpec *self)
   g_return_val_if_fail (self != NULL, NULL);
 
   GStrvBuilder *builder;
-
   if (self->job == NULL || muster_cluster_spec_n_tasks (self, "ps") == 0 ||
       g_str_equal (self->job, "evaluator"))
     return NULL;
@@ -299,7 +296,6 @@ muster_cluster_spec_config (const MusterClusterSpec *self, GBytes *config, GErro
   Tensorflow__ConfigProto own = TENSORFLOW__CONFIG_PROTO__INIT;
   g_auto (GStrv) filters = muster_cluster_spec_device_filters (self);
   gboolean has = FALSE;
-
   if (config != NULL && !has_filters (config, &has, error))
     return NULL;
   if (filters == NULL || has)
@@ -342,7 +338,6 @@ muster_cluster_spec_peers (const MusterClusterSpec *self)
   g_autoptr (GPtrArray) peers = g_ptr_array_new ();
   gsize n;
   const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
-
   for (gsize i = 0; i < n; i++)
     if (!is_own_master (self, &tasks[i]) && lets_through ((const char *const *)filters, &tasks[i]))
       g_ptr_array_add (peers, name_of (&tasks[i]));
@@ -358,7 +353,6 @@ muster_cluster_spec_chief (const MusterClusterSpec *self)
   const char *job = job_of_chief (self);
   gsize n, i = 0;
   const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
-
   if (!muster_cluster_spec_has_own_masters (self) || muster_cluster_spec_is_chief (self))
     return NULL;
   while (i < n && !g_str_equal (tasks[i].job, job))

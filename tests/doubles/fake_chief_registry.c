@@ -197,7 +197,6 @@ may_claim_locked (MusterFakeChiefRegistry *self, const MusterClaim *claim, GErro
 {
   const MusterAnnouncement *chief = self->chief;
   gboolean is_low = claim->epoch != 0 && claim->epoch < self->highest;
-
   if (chief == NULL || (claim->take_over && !is_low))
     return TRUE;
   if (chief->phase == MUSTER_CHIEF_OVER) {

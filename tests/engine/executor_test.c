@@ -221,7 +221,6 @@ MUSTER_TEST (Executor, gives_the_error_of_a_resume_with_its_node)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSession) session = open_gated (NULL);
   g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "FailLate", &error);
-
   EXPECT_SAYS (error, MUSTER_ERROR_OUT_OF_RANGE,
                "it is closed\n\t [[{{node FailLate}}]] (op 'TestFailLate')");
 }
@@ -480,7 +479,6 @@ MUSTER_TEST (Executor, ends_a_step_whose_output_cannot_be_had)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSession) session = open_gated (NULL);
   g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "TooMuch", &error);
-
   EXPECT_SAYS (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "OOM when allocating tensor");
   EXPECT_SAYS (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "[[{{node TooMuch}}]]");
 }
@@ -492,7 +490,6 @@ MUSTER_TEST (Executor, trusts_no_kernel_about_its_outputs)
   g_autoptr (MusterSession) session = open_gated (NULL);
   g_autoptr (MusterTensor) wrong = run_one (session, NULL, NULL, "Lie", &lied);
   g_autoptr (MusterTensor) none = run_one (session, NULL, NULL, "Forget", &forgot);
-
   EXPECT_SAYS (lied, MUSTER_ERROR_INTERNAL,
                "Output 0 of type int32 does not match declared output type float");
   EXPECT_SAYS (forgot, MUSTER_ERROR_INTERNAL, "Output 0 of type nothing does not match");

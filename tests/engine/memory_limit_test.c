@@ -416,7 +416,6 @@ MUSTER_TEST (MemoryLimit, tells_a_step_that_may_be_made_again_from_one_that_neve
   g_autoptr (MusterSession) session = open_refusable ();
   const gsize of_one = refused_bytes (session, "ten:0", MIB);
   const gsize of_several = refused_bytes (session, "both:0", 15 * MIB);
-
   MUSTER_EXPECT_EQ (of_one, 0);
   MUSTER_EXPECT_EQ (of_several, 0);
 }

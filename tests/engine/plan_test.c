@@ -23,7 +23,6 @@ MUSTER_TEST (Plan, computes_a_fetch_from_a_feed)
   g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
   g_autoptr (MusterTensor) full = run_one (session, "x:0", one, "minus:0", &error);
   g_autoptr (MusterTensor) bare = run_one (session, "x", one, "minus", &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (float_of (full), -3.0f);
   MUSTER_EXPECT_EQ (float_of (bare), -3.0f);
@@ -35,7 +34,6 @@ MUSTER_TEST (Plan, cuts_the_graph_at_a_tensor_fed_in_its_middle)
   g_autoptr (MusterSession) session = open_sum ();
   g_autoptr (MusterTensor) seven = muster_tensor_new_float (7);
   g_autoptr (MusterTensor) got = run_one (session, "sum:0", seven, "minus:0", &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (float_of (got), -7.0f);
 }
@@ -47,7 +45,6 @@ MUSTER_TEST (Plan, leaves_what_was_fed_unchanged)
   g_autoptr (MusterTensor) seven = muster_tensor_new_float (7);
   g_autoptr (MusterTensor) got = run_one (session, "sum:0", seven, "minus:0", &error);
   g_autoptr (MusterTensor) again = run_one (session, "sum:0", seven, "minus:0", &error);
-
   MUSTER_EXPECT_EQ (float_of (seven), 7.0f);
   MUSTER_EXPECT_EQ (float_of (again), -7.0f);
 }

@@ -51,7 +51,6 @@ MUSTER_TEST (MetaGraphIo, moves_variables_collections_and_the_saver_below_a_scop
   g_autoptr (MusterMetaGraph) plain = load (fixtures[0]);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) there = muster_meta_graph_import (plain, &how, &error);
-
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_ASSERT_TRUE (there != NULL);
   gsize n, n_plain;
@@ -110,7 +109,6 @@ MUSTER_TEST (MetaGraphIo, clears_devices)
   const MusterExport how = {.clear_devices = TRUE};
   g_autoptr (MusterMetaGraph) plain = load (fixtures[0]);
   g_autoptr (MusterMetaGraph) cleared = muster_meta_graph_export (plain, &how, NULL);
-
   MusterGraph *graph = muster_meta_graph_graph (cleared);
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
     MUSTER_EXPECT_STREQ (muster_graph_node (graph, i)->kind->device, "");
@@ -123,7 +121,6 @@ MUSTER_TEST (MetaGraphIo, says_of_which_value_from_outside_it_does_not_know_the_
   g_autoptr (MusterMetaGraph) model = small ();
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) exported = muster_meta_graph_export (model, &how, &error);
-
   MUSTER_EXPECT_NULL (exported);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_EXPECT_TRUE (error && strstr (error->message, "'double'"));

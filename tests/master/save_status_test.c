@@ -41,7 +41,6 @@ MUSTER_TEST (SaveStatus, is_the_same_after_a_message)
 {
   const MusterSaveStatus status = status_of_a_save ();
   g_autoptr (MusterSaveStatus) received = sent (&status);
-
   MUSTER_ASSERT_TRUE (received != NULL);
   MUSTER_EXPECT_TRUE (muster_save_status_equal (&status, received));
   MUSTER_EXPECT_EQ (received->age_us[MUSTER_SAVE_WRITTEN], 3);

@@ -40,7 +40,6 @@ MUSTER_TEST (Countdown, polls_for_the_last_time_at_the_deadline)
 {
   gint64 last_us = 0;
   guint looks = count_polls (7200 * MUSTER_SECOND, 30 * MUSTER_SECOND, 0, 0, &last_us);
-
   MUSTER_EXPECT_EQ (last_us, 7200 * MUSTER_SECOND);
   MUSTER_EXPECT_GT (looks, 241u); /* never rarer than every 30 s */
   MUSTER_EXPECT_LT (looks, 1500u);

@@ -209,7 +209,6 @@ MUSTER_TEST (Readiness, asks_whether_it_is_ready_only_behind_an_open_gate)
   g_auto (MusterReadiness) open = {0};
   g_auto (MusterReadyOp) gate = {0};
   g_auto (MusterReadyOp) ready = {0};
-
   muster_ready_op_find (&gate, "gate", NULL);
   muster_ready_op_find (&ready, "ready", NULL);
   muster_fake_master_op_reports (f.master, "gate", "v", NULL);

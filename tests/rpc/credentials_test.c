@@ -83,7 +83,6 @@ MUSTER_TEST (Credentials, of_nothing_are_plain_text)
   g_autoptr (GError) error = NULL;
   MusterRpcSecurity security = {0};
   g_autoptr (MusterRpcCredentials) plain = muster_rpc_credentials_new (&security, &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_FALSE (muster_rpc_credentials_has_tls (plain));
   MUSTER_EXPECT_FALSE (muster_rpc_credentials_has_token (plain));

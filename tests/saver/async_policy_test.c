@@ -157,7 +157,6 @@ MUSTER_TEST (AsyncPolicy, a_model_over_the_budget_is_saved_at_once_and_the_ticke
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = 15});
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (muster_save_ticket_state (ticket), MUSTER_SAVE_DURABLE);
   g_autofree char *why = muster_save_ticket_why (ticket);

@@ -62,7 +62,6 @@ MUSTER_TEST (AsyncSaver, numbers_its_saves_from_one)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) first = async_save (&f, -1, &error);
   g_autoptr (MusterSaveTicket) second = async_save (&f, -1, &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   g_autofree char *first_name = async_name (first), *second_name = async_name (second);
   MUSTER_EXPECT_STREQ (first_name, "model.ckpt-1");
@@ -80,7 +79,6 @@ MUSTER_TEST (AsyncSaver, takes_the_step_it_is_given_and_counts_on_from_it)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) given = async_save (&f, 1200, &error);
   g_autoptr (MusterSaveTicket) counted = async_save (&f, -1, &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   g_autofree char *given_name = async_name (given), *counted_name = async_name (counted);
   MUSTER_EXPECT_STREQ (given_name, "model.ckpt-1200");

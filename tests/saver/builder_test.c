@@ -155,7 +155,6 @@ MUSTER_TEST (SaverBuilder, takes_all_global_variables_and_tensorflows_defaults)
   g_autoptr (MusterMetaGraph) model = make_well (two, 2);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) built = muster_saver_build (model, NULL, &error);
-
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_ASSERT_TRUE (built != NULL);
   const MusterSaverInfo *saver = muster_meta_graph_saver (built);
@@ -182,7 +181,6 @@ MUSTER_TEST (SaverBuilder, orders_what_a_list_and_a_map_name_by_key)
   g_autoptr (MusterMetaGraph) model = make_well (two, 2);
   g_autoptr (MusterMetaGraph) listed = muster_saver_build (model, &by_list, NULL);
   g_autoptr (MusterMetaGraph) mapped = muster_saver_build (model, &by_map, NULL);
-
   g_autofree char *list_keys = saved_keys (listed);
   g_autofree char *map_keys = saved_keys (mapped);
   MUSTER_EXPECT_STREQ (list_keys, "uncollected v0 v1");
@@ -199,7 +197,6 @@ MUSTER_TEST (SaverBuilder, saves_parts_as_slices_of_the_whole)
   g_autoptr (MusterMetaGraph) model = make_well (split, 2);
   g_autoptr (MusterMetaGraph) listed = muster_saver_build (model, &by_list, NULL);
   g_autoptr (MusterMetaGraph) mapped = muster_saver_build (model, &by_map, NULL);
-
   g_autofree char *list_keys = saved_keys (listed);
   g_autofree char *map_keys = saved_keys (mapped);
   MUSTER_EXPECT_STREQ (list_keys, "p[4 3 0,2:0,3] p[4 3 2,2:0,3]");
@@ -211,7 +208,6 @@ MUSTER_TEST (SaverBuilder, refuses_a_part_that_can_not_be_one)
   const Model outside[] = {{.name = "p", .full_name = "q", .full = {4, 3}, .at = {3, 0}}};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) model = make (outside, 1, &error);
-
   MUSTER_EXPECT_NULL (model);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
@@ -254,7 +250,6 @@ MUSTER_TEST (SaverBuilder, takes_distinct_keys_for_what_would_clash)
   g_autoptr (MusterMetaGraph) model = make_well (clash, 2);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) built = muster_saver_build (model, &how, &error);
-
   MUSTER_EXPECT_NO_ERROR (error);
   g_autofree char *keys = saved_keys (built);
   MUSTER_EXPECT_STREQ (keys, "part whole");
@@ -344,7 +339,6 @@ MUSTER_TEST (SaverBuilder, keeps_several_savers_apart_by_scopes)
   gsize n;
   g_autoptr (MusterMetaGraph) one = muster_saver_build (model, NULL, NULL);
   g_autoptr (MusterMetaGraph) three = muster_saver_build (one, &collected, NULL);
-
   MUSTER_EXPECT_STREQ (muster_meta_graph_saver (three)->restore_op, "save_1/restore_all");
   const MusterSaverInfo *savers = muster_meta_graph_savers (three, &n);
   MUSTER_ASSERT_EQ (n, 2u);
@@ -361,7 +355,6 @@ MUSTER_TEST (SaverBuilder, makes_a_default_saver_once)
   gsize n;
   g_autoptr (MusterMetaGraph) first = muster_saver_default (model, &error);
   g_autoptr (MusterMetaGraph) second = muster_saver_default (first, &error);
-
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_TRUE (first == second && first != model);
   MUSTER_EXPECT_TRUE (muster_meta_graph_saver (first)->sharded);

@@ -92,7 +92,6 @@ loss_of (const char *directory, const char *name)
 MUSTER_TEST (Tiers, copy_the_value_of_the_metric)
 {
   g_auto (Tiers) f = set_up_with_metric ();
-
   muster_saver_set_metric (f.saver, 0.25);
   tiers_save_all (&f, 10, 10, BOTH);
 

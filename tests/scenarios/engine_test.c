@@ -24,7 +24,6 @@ MUSTER_TEST (Engine, a_worker_waits_until_the_chief_has_prepared)
   GThread *thread = g_thread_new ("worker", wait_as_worker, &f);
   g_autoptr (MusterSession) chief = engine_job_prepare (&f);
   g_autoptr (MusterSession) worker = g_thread_join (thread);
-
   MUSTER_EXPECT_NO_ERROR (f.error);
   MUSTER_EXPECT_TRUE (chief && worker);
 }

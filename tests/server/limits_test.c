@@ -108,7 +108,6 @@ MUSTER_TEST (Limits, refuse_a_graph_too_large)
   gsize size = g_bytes_get_size (muster_graph_bytes (graph));
   g_auto (Served) f = start_limited ((MusterServerLimits){.graph_bytes = size - 1});
   g_autoptr (MusterSession) session = try_session (&f, &error);
-
   MUSTER_EXPECT_NULL (session);
   expect_refused (error, "over the limit of bytes of a graph (");
   EXPECT_SAYS (error, "--max-graph-bytes");
@@ -230,7 +229,6 @@ MUSTER_TEST (Limits, refuse_a_session_when_files_run_short)
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = start_limited ((MusterServerLimits){.spare_files = G_MAXUINT / 2});
   g_autoptr (MusterSession) session = try_session (&f, &error);
-
   MUSTER_EXPECT_NULL (session);
   expect_refused (error, "over the limit of open files (");
   EXPECT_SAYS (error, "ulimit -n");

@@ -221,7 +221,6 @@ MUSTER_TEST (MalformedRequests, nested_twenty_thousand_deep_are_refused)
   g_auto (Served) f = served_start ();
   g_autoptr (GBytes) request = deeply_nested (20000);
   g_autoptr (GBytes) response = served_call (&f, "CreateSession", request, &error);
-
   MUSTER_EXPECT_NULL (response);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   expect_still_serves (&f);
@@ -234,7 +233,6 @@ MUSTER_TEST (MalformedRequests, nested_a_few_deep_are_not_malformed)
   g_auto (Served) f = served_start ();
   g_autoptr (GBytes) request = deeply_nested (3);
   g_autoptr (GBytes) response = served_call (&f, "CreateSession", request, &error);
-
   MUSTER_EXPECT_NO_ERROR (error);
 }
 

@@ -83,7 +83,6 @@ MUSTER_TEST (Member, gets_the_lowest_free_slot_and_hears_who_else_is_there)
   g_auto (Served) f = served_start ();
   g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
   g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
-
   MUSTER_ASSERT_TRUE (one != NULL && other != NULL);
   MUSTER_EXPECT_EQ (muster_membership_slot (one), 0);
   MUSTER_EXPECT_EQ (muster_membership_slot (other), 1);

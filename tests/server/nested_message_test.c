@@ -40,7 +40,6 @@ MUSTER_TEST (NestedMessage, takes_a_graph_that_is_not_there_as_an_empty_one)
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) message = message_of ((const char *const[]){NULL});
   g_autoptr (GBytes) graph = muster_server_nested_graph (message, 2, &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (g_bytes_get_size (graph), 0u);
 }
@@ -52,7 +51,6 @@ MUSTER_TEST (NestedMessage, gives_one_part_where_it_lies)
   gsize size;
   const char *data = g_bytes_get_data (message, &size);
   g_autoptr (GBytes) graph = muster_server_nested_graph (message, 2, &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (g_bytes_get_size (graph), 5u);
   MUSTER_EXPECT_TRUE (g_bytes_get_data (graph, NULL) == g_strstr_len (data, (gssize)size, "graph"));
@@ -63,7 +61,6 @@ MUSTER_TEST (NestedMessage, joins_what_comes_in_parts)
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) message = message_of ((const char *const[]){"ab", "", "c", "def", NULL});
   g_autoptr (GBytes) graph = muster_server_nested_graph (message, 2, &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_MEMEQ (g_bytes_get_data (graph, NULL), g_bytes_get_size (graph), "abcdef", 6);
 }

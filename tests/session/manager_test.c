@@ -249,7 +249,6 @@ MUSTER_TEST (SessionManager, gives_every_session_its_graph_and_config)
       muster_session_manager_prepare_session (manager, master, &init, NULL, NULL, NULL),
       muster_session_manager_recover_session (manager, master, NULL, NULL, NULL, NULL, NULL),
       muster_session_manager_wait_for_session (manager, master, 0, NULL, NULL, NULL)};
-
   g_clear_object (&manager);
   for (gsize i = 0; i < G_N_ELEMENTS (sessions); i++) {
     MUSTER_ASSERT_TRUE (sessions[i] != NULL);

@@ -39,7 +39,6 @@ MUSTER_TEST (Prepare, initialises_in_order)
   MusterPrepareOptions options = {
       .init_op = "init", .init_func = note_session, .init_func_data = &seen};
   g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
-
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session != NULL && session == seen);
   muster_small_job_diary_is (&job, "create, run init, run gate, run local_init, run ready");
@@ -54,7 +53,6 @@ MUSTER_TEST (Prepare, feeds_the_init_op)
   MusterFeed feed = {"start:0", value};
   g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.init_op = "init", .init_feeds = &feed, .n_init_feeds = 1});
-
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (muster_fake_master_fed (job.master, "start") == value);
 }
@@ -197,7 +195,6 @@ MUSTER_TEST (Prepare, stops_at_a_failing_init_function)
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){.init_op = "init", .init_func = fail_in_init});
-
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
   MUSTER_ASSERT_TRUE (job.error != NULL);
@@ -535,7 +532,6 @@ MUSTER_TEST (Prepare, makes_no_session_where_the_devices_fail)
   g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job, (MusterPrepareOptions){
                 .init_op = "init", .device_func = wipe_devices, .device_func_data = &devices});
-
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
   MUSTER_ASSERT_TRUE (job.error != NULL);
@@ -554,7 +550,6 @@ MUSTER_TEST (Prepare, serves_several_masters)
       job.manager, MUSTER_MASTER (job.master), &options, NULL, NULL, NULL);
   g_autoptr (MusterSession) b = muster_session_manager_prepare_session (
       job.manager, MUSTER_MASTER (other.master), &options, NULL, NULL, NULL);
-
   MUSTER_EXPECT_TRUE (a && b);
   MUSTER_EXPECT_TRUE (muster_fake_master_has_variable (other.master, "v"));
 }

@@ -123,7 +123,6 @@ MUSTER_TEST (Recover, refuses_two_places_before_it_makes_a_session)
   gboolean recovered;
   g_autoptr (MusterSession) session = muster_small_job_recover (
       &job, (MusterPrepareOptions){.checkpoint_dir = "a", .checkpoint_filename = "b"}, &recovered);
-
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   muster_small_job_diary_is (&job, "");

@@ -50,7 +50,6 @@ MUSTER_TEST (Restore, refuses_two_places_before_it_makes_a_session)
   g_autoptr (MusterSession) session = muster_small_job_prepare (
       &job,
       (MusterPrepareOptions){.init_op = "init", .checkpoint_dir = "a", .checkpoint_filename = "b"});
-
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_ASSERT_TRUE (job.error != NULL);
@@ -127,7 +126,6 @@ MUSTER_TEST (Restore, initialises_at_once_when_it_need_not_wait)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));
-
   MUSTER_EXPECT_NO_ERROR (job.error);
   muster_small_job_diary_is (&job, INITIALISED);
   MUSTER_EXPECT_EQ (muster_fake_clock_n_waits (job.clock), 0u);
@@ -178,7 +176,6 @@ MUSTER_TEST (Restore, fails_for_a_named_checkpoint_that_is_not_there)
                                    .saver = job.saver,
                                    .checkpoint_filename = "/nowhere/model-1",
                                    .wait_for_checkpoint = TRUE});
-
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
   MUSTER_ASSERT_TRUE (job.error != NULL);

@@ -411,7 +411,6 @@ MUSTER_TEST (NobodyThere, says_that_the_server_is_silent)
   g_autoptr (GError) error = NULL;
   g_autoptr (GSocket) socket = listen_and_say_nothing (&port);
   g_autoptr (MusterSession) session = wait_at (port, 4 * MUSTER_SECOND, NULL, &report, &error);
-
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   EXPECT_SAYS (error, "no HTTP/2 settings received");

@@ -74,7 +74,6 @@ MUSTER_TEST (Wait, names_the_limit_in_whole_seconds)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (MusterSession) session = muster_small_job_wait (&job, 3700 * MUSTER_MILLISECOND, NULL);
-
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_TRUE (
       g_str_has_prefix (job.error->message, "Session was not ready after waiting 3 secs."));

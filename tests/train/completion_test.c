@@ -59,7 +59,6 @@ MUSTER_TEST (Completion, adds_a_step_one_train_op_and_a_saver)
   g_auto (GStrv) notes = NULL;
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) whole = complete (model, "train_a", "train_b", &notes, &error);
-
   g_assert_no_error (error);
   MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "train_op"), "muster/train");
   MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "global_step"), "global_step");
@@ -74,7 +73,6 @@ MUSTER_TEST (Completion, leaves_what_is_complete_as_it_is)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) once = complete (model, "train_a", "train_b", NULL, &error);
   g_autoptr (MusterMetaGraph) twice = muster_meta_graph_complete (once, NULL, &notes, &error);
-
   g_assert_no_error (error);
   MUSTER_EXPECT_TRUE (once == twice);
   MUSTER_EXPECT_EQ (g_strv_length (notes), 0u);
@@ -86,7 +84,6 @@ MUSTER_TEST (Completion, makes_the_same_graph_in_every_process)
   g_autoptr (MusterMetaGraph) other = make_model ();
   g_autoptr (MusterMetaGraph) a = complete (one, "train_a", "train_b", NULL, NULL);
   g_autoptr (MusterMetaGraph) b = complete (other, "train_a", "train_b", NULL, NULL);
-
   MUSTER_EXPECT_TRUE (g_bytes_equal (muster_meta_graph_bytes (a), muster_meta_graph_bytes (b)));
 }
 
@@ -97,7 +94,6 @@ MUSTER_TEST (Completion, runs_an_op_that_another_one_runs_once)
   static const char *const ops[] = {"both", "train_a", "train_b", NULL};
   g_auto (GStrv) notes = NULL;
   g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (model, ops, &notes, &error);
-
   g_assert_no_error (error);
   for (char **line = notes; *line != NULL; line++)
     MUSTER_EXPECT_TRUE (strstr (*line, "train ops") == NULL);
@@ -127,7 +123,6 @@ MUSTER_TEST (Completion, adds_no_step_to_a_graph_that_trains_nothing)
   g_autoptr (MusterMetaGraph) model = make_model ();
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (model, NULL, NULL, &error);
-
   g_assert_no_error (error);
   MUSTER_EXPECT_NULL (muster_meta_graph_op (whole, "global_step"));
   MUSTER_EXPECT_FALSE (muster_meta_graph_has_own_input (whole));
@@ -297,7 +292,6 @@ MUSTER_TEST (Completion, trains_by_the_op_that_takes_a_token)
   g_auto (GStrv) notes = NULL;
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (model, NULL, &notes, &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   MusterGraph *graph = muster_meta_graph_graph (whole);
   MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "train_op"), "muster/train");
@@ -332,7 +326,6 @@ MUSTER_TEST (Completion, fills_the_queue_by_what_it_lacks)
   g_autoptr (MusterMetaGraph) model = make_replica ();
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (model, NULL, NULL, &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   MusterGraph *graph = muster_meta_graph_graph (whole);
   const MusterNode *lack = muster_graph_find_node (graph, "muster/sync/lack");
@@ -367,7 +360,6 @@ MUSTER_TEST (Completion, never_advances_a_step_that_an_op_advances)
   g_autoptr (MusterMetaGraph) model = make_counter ("global_step");
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) whole = complete (model, "count", NULL, NULL, &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "train_op"), "count");
   MUSTER_EXPECT_FALSE (
@@ -379,7 +371,6 @@ MUSTER_TEST (Completion, takes_no_name_that_the_graph_has)
   g_autoptr (MusterMetaGraph) model = make_counter ("Global_Step/of_another");
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) whole = complete (model, "count", NULL, NULL, &error);
-
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "global_step"), "muster/global_step");
 }

@@ -406,7 +406,6 @@ muster_meta_graph_complete (MusterMetaGraph *self, const char *const *train_ops,
                              .notes = g_ptr_array_new_with_free_func (g_free),
                              .is_asked = train_ops != NULL && *train_ops != NULL};
   GError *failure = NULL;
-
   if (!muster_graph_parse (muster_meta_graph_graph (self), error))
     return NULL;
   const gboolean is_chosen = choose_train_ops (&all, train_ops, &failure);

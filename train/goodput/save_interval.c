@@ -25,7 +25,6 @@ muster_save_interval_us (const MusterSaveCost *cost)
   const double blocked = (double)MAX (cost->blocked_us, 0);
   const double share = CLAMP (cost->share, 1e-6, 0.999);
   double interval = optimum (blocked, (double)MAX (cost->mtbf_us, 1));
-
   interval = MAX (interval, blocked / share - blocked);
   interval = MAX (interval, 2 * (double)cost->took_us);
   return (gint64)CLAMP (interval, (double)LEAST_US, (double)MOST_US);

@@ -152,7 +152,6 @@ muster_event_writer_add_scalar (MusterEventWriter *self, const char *tag, float 
 
   g_autoptr (GByteArray) one = g_byte_array_new ();
   g_autoptr (GByteArray) summary = g_byte_array_new ();
-
   muster_proto_put_string (one, VALUE_TAG, tag);
   muster_proto_put_float (one, VALUE_SIMPLE, value);
   muster_proto_put_bytes (summary, SUMMARY_VALUE, one->data, one->len);
@@ -183,7 +182,6 @@ muster_event_writer_add_session_log (MusterEventWriter *self, MusterSessionLog w
   muster_require (error, FALSE, self);
 
   g_autoptr (GByteArray) log = g_byte_array_new ();
-
   muster_proto_put_uint (log, LOG_STATUS, (guint64)what);
   muster_proto_put_string (log, LOG_PATH, path);
   return add (self, EVENT_SESSION_LOG, log->data, log->len, step, error);
@@ -196,7 +194,6 @@ muster_event_writer_add_run_metadata (MusterEventWriter *self, const char *tag, 
   muster_require (error, FALSE, self, tag, metadata);
 
   g_autoptr (GByteArray) tagged = g_byte_array_new ();
-
   muster_proto_put_string (tagged, TAGGED_TAG, tag);
   muster_proto_put_bytes (tagged, TAGGED_METADATA, g_bytes_get_data (metadata, NULL),
                           g_bytes_get_size (metadata));

@@ -108,7 +108,6 @@ muster_final_ops_hook_new (const MusterStep *step)
   g_return_val_if_fail (step != NULL && muster_step_check (G_STRFUNC, step, TRUE, NULL), NULL);
 
   MusterFinalOpsHook *self = g_object_new (MUSTER_TYPE_FINAL_OPS_HOOK, NULL);
-
   self->fetches = copy_names (step->fetches, step->n_fetches);
   self->targets = copy_names (step->targets, step->n_targets);
   for (gsize i = 0; i < step->n_feeds; i++) {

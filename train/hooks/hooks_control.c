@@ -211,7 +211,6 @@ muster_nan_hook_new (const char *loss, gboolean fails)
   g_return_val_if_fail (loss != NULL, NULL);
 
   MusterNanHook *self = g_object_new (MUSTER_TYPE_NAN_HOOK, NULL);
-
   self->loss = g_strdup (loss);
   self->fails = fails;
   return MUSTER_HOOK (self);
@@ -423,7 +422,6 @@ muster_feed_func_hook_new (const char *const *tensors, MusterFeedFunc func, gpoi
   g_return_val_if_fail (tensors != NULL && func != NULL, NULL);
 
   MusterFeedFuncHook *self = g_object_new (MUSTER_TYPE_FEED_FUNC_HOOK, NULL);
-
   self->tensors = g_strdupv ((char **)tensors);
   self->values = g_new0 (MusterTensor *, g_strv_length (self->tensors) + 1);
   self->func = func;

@@ -45,7 +45,6 @@ muster_step_timer_trigger (MusterStepTimer *self, gint64 step, gint64 *elapsed_u
 
   gboolean had_before = self->was_triggered;
   gint64 now_us = muster_clock_now_us (self->clock);
-
   if (had_before && elapsed_us != NULL)
     *elapsed_us = now_us - self->last_us;
   if (had_before && elapsed_steps != NULL)

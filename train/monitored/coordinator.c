@@ -73,7 +73,6 @@ muster_coordinator_request_stop (MusterCoordinator *self, const GError *reason, 
   muster_require (failure, FALSE, self);
 
   g_autoptr (GCancellable) stop = NULL;
-
   g_mutex_lock (&self->lock);
   if (self->is_joined && !is_plain (self, reason)) {
     g_mutex_unlock (&self->lock);

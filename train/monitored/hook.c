@@ -227,7 +227,6 @@ muster_hook_new_for_step (const char *tensor, MusterHookStep after_step, gpointe
   g_return_val_if_fail (after_step != NULL, NULL);
 
   MusterStepHook *self = g_object_new (MUSTER_TYPE_STEP_HOOK, NULL);
-
   self->tensor = g_strdup (tensor);
   self->after_step = after_step;
   self->user_data = user_data;

@@ -182,7 +182,6 @@ muster_run_context_feed (MusterRunContext *self, const char *name, MusterTensor 
   g_return_if_fail (self != NULL && name != NULL && value != NULL);
 
   MusterFeed feed = {g_string_chunk_insert_const (self->names, name), muster_tensor_ref (value)};
-
   g_array_append_val (self->feeds, feed);
   g_ptr_array_add (self->feeders, self->hook);
 }
@@ -194,7 +193,6 @@ muster_run_context_add_options (MusterRunContext *self, GBytes *options)
 
   gsize size;
   const void *data = g_bytes_get_data (options, &size);
-
   g_byte_array_append (self->options, data, (guint)size);
 }
 

@@ -274,7 +274,6 @@ muster_scaffold_new_with (MusterMetaGraph *meta_graph, const MusterScaffoldOptio
   muster_require (error, NULL, meta_graph);
 
   g_autoptr (MusterScaffold) self = g_new0 (MusterScaffold, 1);
-
   g_atomic_ref_count_init (&self->refs);
   take_given (self, options);
   self->meta_graph = muster_meta_graph_ref (meta_graph);

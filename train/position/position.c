@@ -485,7 +485,6 @@ muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
 
   static const MusterPositionGuard defaults;
   guint n_tasks = muster_position_n_tasks (meta_graph);
-
   if (options == NULL)
     options = &defaults;
   if (n_tasks == 0)

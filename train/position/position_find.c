@@ -130,7 +130,6 @@ muster_position_find (MusterMaster *master, MusterMetaGraph *meta_graph, GBytes 
   muster_require (error, NULL, master, meta_graph);
 
   Found found = {0};
-
   if (!MUSTER_IS_MASTER (master) || meta_graph == NULL) {
     (void)muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                        "finding positions needs a master and a meta graph");

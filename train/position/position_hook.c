@@ -387,7 +387,6 @@ muster_position_hook_awaits (MusterHook *hook, MusterAwaited *awaited)
   g_return_val_if_fail (MUSTER_IS_POSITION_HOOK (hook) && awaited != NULL, FALSE);
 
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
-
   if (self->awaited == NULL)
     return FALSE;
   *awaited = (MusterAwaited){self->awaited, self->awaited_us};

@@ -411,7 +411,6 @@ muster_preemption_begin_save (MusterPreemption *self, MusterPreemptionSave *save
 
   const gboolean is_last = muster_preemption_is_requested (self);
   gboolean may = !is_last || may_begin (self, error);
-
   g_mutex_lock (&self->lock);
   if (may) {
     save->is_last = is_last;
@@ -457,7 +456,6 @@ muster_preemption_end_save (MusterPreemption *self, const MusterPreemptionSave *
   g_return_if_fail (self != NULL && save != NULL && (saved != NULL || failure != NULL));
 
   const char *why = failure != NULL ? failure->message : saved->skipped ? saved->why : NULL;
-
   g_mutex_lock (&self->lock);
   if (failure == NULL && !saved->skipped)
     note_durable_locked (self, saved->step, saved->prefix, MAX (saved->bytes, save->bytes),
@@ -490,7 +488,6 @@ muster_preemption_report (MusterPreemption *self, MusterPreemptionReport *report
   g_return_val_if_fail (self != NULL && report != NULL, FALSE);
 
   gboolean is_requested = muster_preemption_is_requested (self);
-
   *report = (MusterPreemptionReport){.needed_us = -1, .needs_us = -1, .durable_step = -1};
   g_mutex_lock (&self->lock);
   report->grace_us = self->grace_us;

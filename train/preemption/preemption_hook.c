@@ -81,7 +81,6 @@ muster_preemption_hook_new (MusterPreemption *self)
   g_return_val_if_fail (self != NULL, NULL);
 
   MusterPreemptionHook *hook = g_object_new (MUSTER_TYPE_PREEMPTION_HOOK, NULL);
-
   hook->preemption = g_object_ref (self);
   return MUSTER_HOOK (hook);
 }

@@ -50,7 +50,6 @@ muster_preemption_take_signals (MusterPreemption *self, gboolean with_sigint, GE
   muster_require (error, FALSE, self);
 
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-
   if (!muster_preemption_watch (self, error))
     return FALSE;
   if (!g_atomic_pointer_compare_and_exchange (&taker, NULL, self)) {
