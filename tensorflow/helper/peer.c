@@ -97,9 +97,13 @@ muster_peer_report (void (*refused) (const char *address))
   report = refused;
 }
 
+/* One who has gone already, as a probe does, hears nothing that could be reported. */
 static void
-refuse (const Machine *machine)
+refuse (int fd, const Machine *machine)
 {
+  char byte;
+  if (recv (fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+    return;
   char text[INET6_ADDRSTRLEN];
   const bool is_v4 = IN6_IS_ADDR_V4MAPPED (machine);
   struct timespec now;
@@ -224,7 +228,7 @@ is_welcome (int fd)
     return false;
   if (may_connect (&here, &there, &machine))
     return true;
-  refuse (&machine);
+  refuse (fd, &machine);
   return false;
 }
 
