@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What muster-tensorflow uses of TensorFlow's library: a server that listens on every interface, as
  * TensorFlow's does, and accepts and drops. $MUSTER_FAKE_TENSORFLOW says how it misbehaves. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -83,8 +84,13 @@ static unsigned
 port_in (const char *definition, size_t size)
 {
   static const char before[] = "localhost:";
+  const char *end = definition + size;
   const char *found = memmem (definition, size, before, sizeof before - 1);
-  return found != NULL ? (unsigned)atoi (found + sizeof before - 1) : 0;
+  unsigned port = 0;
+  for (const char *at = found != NULL ? found + sizeof before - 1 : end;
+       at < end && isdigit ((unsigned char)*at); at++)
+    port = port * 10 + (unsigned)(*at - '0');
+  return port;
 }
 
 static void
