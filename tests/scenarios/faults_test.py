@@ -7,37 +7,16 @@ It runs in a network namespace of its own, where a queue that drops every packet
 loopback; where the system gives none, the tests that need it are skipped.
 """
 import contextlib
-import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-import unittest
 
 sys.path.insert(0, "tests/scenarios")
 import processes
 from processes import DIGITS, peer
-
-IN_NAMESPACE = "MUSTER_FAULTS_NAMESPACE"
-
-
-def enter_namespace():
-    """Starts over in a network namespace, if the system gives one."""
-    if IN_NAMESPACE in os.environ:
-        return
-    os.environ["PATH"] = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-    for way in (["unshare", "-n"], ["unshare", "-rn"]):
-        probe = subprocess.run([*way, "sh", "-c", "ip link set lo up && tc qdisc add dev lo root blackhole"],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-        if probe.returncode == 0:
-            os.environ[IN_NAMESPACE] = "1"
-            os.execvp(way[0], [*way, "sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, *sys.argv])
-    os.environ[IN_NAMESPACE] = ""
-
-
-needs_namespace = unittest.skipUnless(os.environ.get(IN_NAMESPACE), "no network namespace to be had here")
 
 
 @contextlib.contextmanager
@@ -53,7 +32,7 @@ def black_hole():
 class FaultsTest(processes.TestCase):
     # --- nobody answers ---
 
-    @needs_namespace
+    @peer.needs_namespace
     def test_a_black_hole_ends_at_the_deadline(self):
         with black_hole():
             waiting = self.wait_command("grpc://127.0.0.1:2222", "1s")
@@ -62,7 +41,7 @@ class FaultsTest(processes.TestCase):
             self.expect_end(waiting, 2, "127.0.0.1:2222", timeout=1)
             self.expect_end(preparing, 2, "127.0.0.1:2222", timeout=1)
 
-    @needs_namespace
+    @peer.needs_namespace
     def test_a_server_behind_a_cut_wire_is_given_up_at_the_deadline(self):
         _, target = self.serve()
         waiting = self.wait_command(target, "4s")
@@ -70,7 +49,7 @@ class FaultsTest(processes.TestCase):
         with black_hole():
             self.expect_end(waiting, 1, timeout=4)
 
-    @needs_namespace
+    @peer.needs_namespace
     def test_a_wire_that_was_cut_for_a_while_costs_nobody_his_model(self):
         _, target = self.serve()
         waiting = self.wait_command(target, "60s")
@@ -153,5 +132,5 @@ class FaultsTest(processes.TestCase):
 
 
 if __name__ == "__main__":
-    enter_namespace()
+    peer.enter_namespace("tc qdisc add dev lo root blackhole")
     peer.main()

@@ -4,28 +4,14 @@ import os
 import socket
 import subprocess
 import sys
-import unittest
 
-ENTER = 'ip link set lo up && exec "$@"'
+import peer
 
-
-def enter_namespace():
-    """Starts over in a network namespace, if the system gives one."""
-    if os.environ.get("MUSTER_MACHINES"):
-        return
-    os.environ["PATH"] = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-    if os.geteuid() == 0 and subprocess.run(["unshare", "-n", "ip", "link"], stdout=subprocess.DEVNULL,
-                                            stderr=subprocess.DEVNULL, check=False).returncode == 0:
-        os.environ["MUSTER_MACHINES"] = "1"
-        os.execvp("unshare", ["unshare", "-n", "sh", "-c", ENTER, "sh", sys.executable, *sys.argv])
-
-
-enter_namespace()  # before TensorFlow is loaded
+peer.enter_namespace("ip link add name one type veth peer name two")  # before TensorFlow is loaded
 
 import tensorflow as tf
 
 import cluster_peer
-import peer
 
 v1 = tf.compat.v1
 v1.disable_v2_behavior()
@@ -33,8 +19,8 @@ v1.disable_v2_behavior()
 
 class Cluster(peer.TestCase):
 
-    def cluster(self, *names, kind=cluster_peer.Served, workers=1, chiefs=0):
-        cluster = kind(workers=workers, chiefs=chiefs)
+    def cluster(self, *names, chiefs=0):
+        cluster = cluster_peer.Served(workers=1, chiefs=chiefs)
         self.addCleanup(cluster.end)
         cluster.start(*names)
         return cluster
@@ -145,7 +131,7 @@ try:
 except ConnectionError:
     print(0)
 """
-@unittest.skipUnless(os.environ.get("MUSTER_MACHINES"), "no network namespace to be had here")
+@peer.needs_namespace
 class Machines(Cluster):
     """A parameter server on this machine, a machine that is in the cluster, and one that isn't."""
 
