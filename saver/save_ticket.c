@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One background save, as its caller sees it: state, path, result, cancellation, and functions
- * to call at its end. */
+/* One save, as its caller sees it: state, path, result, cancellation, and functions to call at its
+ * end. */
 #include "base/require_private.h"
 #include "saver/save_ticket_private.h"
 

@@ -72,18 +72,6 @@ tell_difference (MusterAdmission *self, char sign, GHashTable *in, GHashTable *o
       tell (self, sign, address);
 }
 
-/* The lock is held. (transfer full) */
-static char *
-describe (MusterAdmission *self)
-{
-  g_autoptr (GList) all =
-      g_list_sort (g_hash_table_get_keys (self->admitted), (GCompareFunc)strcmp);
-  GString *text = g_string_new (NULL);
-  for (GList *at = all; at != NULL; at = at->next)
-    g_string_append_printf (text, "%s%s", text->len > 0 ? ", " : "", (const char *)at->data);
-  return g_string_free (all != NULL ? text : g_string_append (text, "nobody yet"), FALSE);
-}
-
 /* (transfer full) admitted */
 static void
 admit (MusterAdmission *self, GHashTable *admitted)
@@ -100,16 +88,20 @@ admit (MusterAdmission *self, GHashTable *admitted)
 static void
 log_admitted (MusterAdmission *self)
 {
+  g_autoptr (GString) text = g_string_new (NULL);
   g_mutex_lock (&self->lock);
-  g_autofree char *all = describe (self);
+  g_autoptr (GList) all =
+      g_list_sort (g_hash_table_get_keys (self->admitted), (GCompareFunc)strcmp);
+  for (GList *at = all; at != NULL; at = at->next)
+    g_string_append_printf (text, "%s%s", text->len > 0 ? ", " : "", (const char *)at->data);
   g_mutex_unlock (&self->lock);
   muster_log (G_LOG_LEVEL_MESSAGE, "admission", "MESSAGE",
-              "TensorFlow takes connections of the cluster's machines: %s", all);
+              "TensorFlow takes connections of the cluster's machines: %s", text->str);
 }
 
 /* --- the thread --- */
 
-/* Somebody's address is missing, and it is said why. */
+/* Warns once that a name can't be looked up. */
 static void
 note_bad (Host *host, const char *reason)
 {

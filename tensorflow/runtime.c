@@ -7,6 +7,7 @@
 #include "base/wait_private.h"
 #include "rpc/address_private.h"
 #include "rpc/fork_private.h"
+#include "session/cluster/cluster_spec_private.h"
 #include "tensorflow/admission_private.h"
 #include "tensorflow/read_line_private.h"
 #include "tensorflow/server_def_private.h"
@@ -166,8 +167,7 @@ take_address (MusterRuntime *self, const MusterClusterSpec *cluster, GError **er
 {
   const char *job = muster_cluster_spec_job (cluster);
   const guint index = muster_cluster_spec_index (cluster);
-  const MusterClusterTask *own =
-      job != NULL ? muster_cluster_spec_find (cluster, job, index) : NULL;
+  const MusterClusterTask *own = muster_cluster_spec_own (cluster);
   g_autofree char *host = NULL;
   if (job == NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,

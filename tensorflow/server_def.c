@@ -6,6 +6,16 @@
 
 #define PROTOCOL "grpc"
 
+/* The tasks of a job follow each other. */
+static gsize
+n_jobs_of (const MusterClusterTask *tasks, gsize n)
+{
+  gsize n_jobs = 0;
+  for (gsize i = 0; i < n; i++)
+    n_jobs += i == 0 || !g_str_equal (tasks[i].job, tasks[i - 1].job);
+  return n_jobs;
+}
+
 static GBytes *
 pack (Tensorflow__ClusterDef *cluster, const char *job, guint index)
 {
@@ -17,37 +27,10 @@ pack (Tensorflow__ClusterDef *cluster, const char *job, guint index)
   return muster_pack (&server.base);
 }
 
-GBytes *
-muster_server_def_alone (guint16 port)
+/* The server of a job's task among those of its cluster. */
+static GBytes *
+define (const MusterClusterTask *tasks, gsize n, const char *own_job, guint own_index)
 {
-  Tensorflow__ClusterDef cluster = TENSORFLOW__CLUSTER_DEF__INIT;
-  Tensorflow__JobDef job = TENSORFLOW__JOB_DEF__INIT, *jobs[] = {&job};
-  Tensorflow__JobDef__Task task = TENSORFLOW__JOB_DEF__TASK__INIT, *tasks[] = {&task};
-  g_autofree char *address = g_strdup_printf ("localhost:%u", port);
-  task.value = address;
-  job.name = (char *)"localhost";
-  job.n_tasks = 1;
-  job.tasks = tasks;
-  cluster.n_job = 1;
-  cluster.job = jobs;
-  return pack (&cluster, job.name, 0);
-}
-
-/* The tasks of a job follow each other in the cluster. */
-static gsize
-n_jobs_of (const MusterClusterTask *tasks, gsize n)
-{
-  gsize n_jobs = 0;
-  for (gsize i = 0; i < n; i++)
-    n_jobs += i == 0 || !g_str_equal (tasks[i].job, tasks[i - 1].job);
-  return n_jobs;
-}
-
-GBytes *
-muster_server_def_of_task (const MusterClusterSpec *spec)
-{
-  gsize n;
-  const MusterClusterTask *tasks = muster_cluster_spec_tasks (spec, &n);
   const gsize n_jobs = n_jobs_of (tasks, n);
   g_autofree Tensorflow__JobDef *jobs = g_new (Tensorflow__JobDef, n_jobs);
   g_autofree Tensorflow__JobDef **in_cluster = g_new (Tensorflow__JobDef *, n_jobs);
@@ -68,5 +51,21 @@ muster_server_def_of_task (const MusterClusterSpec *spec)
     entries[i].value = (char *)tasks[i].address;
     jobs[cluster.n_job - 1].n_tasks++;
   }
-  return pack (&cluster, muster_cluster_spec_job (spec), muster_cluster_spec_index (spec));
+  return pack (&cluster, own_job, own_index);
+}
+
+GBytes *
+muster_server_def_alone (guint16 port)
+{
+  g_autofree char *address = g_strdup_printf ("localhost:%u", port);
+  const MusterClusterTask task = {.job = "localhost", .address = address};
+  return define (&task, 1, task.job, task.index);
+}
+
+GBytes *
+muster_server_def_of_task (const MusterClusterSpec *spec)
+{
+  gsize n;
+  const MusterClusterTask *tasks = muster_cluster_spec_tasks (spec, &n);
+  return define (tasks, n, muster_cluster_spec_job (spec), muster_cluster_spec_index (spec));
 }

@@ -58,8 +58,7 @@ static const GOptionEntry entries[] = {
      "TARGET"},
     {"task", 0, 0, G_OPTION_ARG_STRING, AT (task),
      "task of the cluster in TF_CONFIG that --master=tensorflow is to be, such as ps:0, open to "
-     "the "
-     "cluster's machines (default: none, it is alone on this machine)",
+     "the cluster's machines (default: none, it is alone on this machine)",
      "JOB:INDEX"},
     {"data-dir", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, AT (data_dirs),
      "directory that clients' operations may read and write; repeat it for several (default: "

@@ -11,6 +11,7 @@
 #include "engine/session/local_master.h"
 #include "master/remote/target.h"
 #include "rpc/address_private.h"
+#include "session/cluster/cluster_spec_private.h"
 #include "tensorflow/tensorflow_master.h"
 
 #include <string.h>
@@ -222,9 +223,7 @@ muster_serve_options_task (MusterServeOptions *self, GError **error)
   self->cluster = muster_cluster_spec_new_for_task (g_getenv ("TF_CONFIG"), self->task, error);
   if (self->cluster == NULL)
     return FALSE;
-  const MusterClusterTask *own =
-      muster_cluster_spec_find (self->cluster, muster_cluster_spec_job (self->cluster),
-                                muster_cluster_spec_index (self->cluster));
+  const MusterClusterTask *own = muster_cluster_spec_own (self->cluster);
   if (own != NULL && !muster_address_parse (own->address, &host, &port, error))
     return FALSE;
   if (self->listen == NULL)

@@ -26,11 +26,15 @@ take_cluster (MusterTrainRole *self, const MusterClusterSpec *cluster, GError **
   if (job == NULL)
     return TRUE; /* no task: the job has one task */
   g_autofree char *name = g_strdup_printf ("%s:%u", job, index);
+  if (number < 0 && g_str_equal (job, "ps"))
+    return muster_cli_usage_error (
+        error,
+        "TF_CONFIG: this task is '%s', but train runs only the chief and workers; run `muster "
+        "serve --master=tensorflow --task=%s`",
+        name, name);
   if (number < 0)
     return muster_cli_usage_error (
-        error, "TF_CONFIG: this task is '%s', but train runs only the chief and workers%s%s%s",
-        name, g_str_equal (job, "ps") ? "; run `muster serve --master=tensorflow --task=" : "",
-        g_str_equal (job, "ps") ? name : "", g_str_equal (job, "ps") ? "`" : "");
+        error, "TF_CONFIG: this task is '%s', but train runs only the chief and workers", name);
   self->index = (guint)number;
   self->is_worker = number > 0;
   g_free (self->task);
@@ -81,7 +85,7 @@ take_auto (MusterTrainRole *self, int n_tasks, GError **error)
 
 /* TRUE if the cluster says the same. */
 static gboolean
-is_in_cluster (const MusterClusterSpec *cluster, const char *task)
+is_own_task (const MusterClusterSpec *cluster, const char *task)
 {
   const char *job = muster_cluster_spec_job (cluster);
   g_autofree char *own =
@@ -97,7 +101,7 @@ muster_train_role_read (MusterTrainRole *self, const char *task, int n_tasks, co
   if (n_tasks < 0 || n_tasks > MOST_TASKS)
     return muster_cli_usage_error (
         error, "invalid --tasks '%d' (use the number of workers plus the chief)", n_tasks);
-  if (is_in_cluster (cluster, task))
+  if (is_own_task (cluster, task))
     task = NULL;
   if (task == NULL && !take_cluster (&role, cluster, error))
     return FALSE;

@@ -29,7 +29,7 @@ check (const MusterClusterSpec *self, GError **error)
     return muster_tf_config_error (error, ": \"cluster\" has %u chiefs, but a job has one",
                                    muster_cluster_spec_n_tasks (self, "chief"));
   if (self->job == NULL || g_str_equal (self->job, "evaluator") ||
-      muster_cluster_spec_find (self, self->job, self->index) != NULL)
+      muster_cluster_spec_own (self) != NULL)
     return TRUE;
   return muster_tf_config_error (error, ": this task is %s:%u, but \"cluster\" has %u such tasks%s",
                                  self->job, self->index, n, n > self->index ? ", others" : "");
@@ -129,6 +129,12 @@ muster_cluster_spec_find (const MusterClusterSpec *self, const char *job, guint 
   return NULL;
 }
 
+const MusterClusterTask *
+muster_cluster_spec_own (const MusterClusterSpec *self)
+{
+  return self->job != NULL ? muster_cluster_spec_find (self, self->job, self->index) : NULL;
+}
+
 guint
 muster_cluster_spec_n_tasks (const MusterClusterSpec *self, const char *job)
 {
@@ -215,8 +221,7 @@ muster_cluster_spec_target (const MusterClusterSpec *self, GError **error)
 {
   muster_require (error, NULL, self);
 
-  const MusterClusterTask *own =
-      self->job != NULL ? muster_cluster_spec_find (self, self->job, self->index) : NULL;
+  const MusterClusterTask *own = muster_cluster_spec_own (self);
 
   if (self->session_master != NULL && *self->session_master)
     return g_str_equal (self->session_master, "local") ? g_strdup ("local")

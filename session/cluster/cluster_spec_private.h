@@ -15,6 +15,9 @@ struct _MusterClusterSpec {
   char *session_master; /* (owned) (nullable) */
 };
 
+/* This process's task; NULL if none is named, or it has no address. Borrowed. */
+const MusterClusterTask *muster_cluster_spec_own (const MusterClusterSpec *self);
+
 /* tf_config.c: fills an empty spec. The result must still be validated. */
 gboolean muster_cluster_spec_read (MusterClusterSpec *self, const char *text, GError **error);
 

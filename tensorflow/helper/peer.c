@@ -97,7 +97,7 @@ muster_peer_report (void (*refused) (const char *address))
   report = refused;
 }
 
-/* One who has gone already, as a probe does, hears nothing that could be reported. */
+/* A client that has left already, as a probe does, isn't reported. */
 static void
 refuse (int fd, const Machine *machine)
 {
