@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The muster command on TensorFlow's own server, and on `muster serve` for the same story."""
+import concurrent.futures
 import os
+import re
+import socket
 import subprocess
 import sys
 
@@ -37,7 +40,7 @@ class Story:
 
     def test_a_worker_waits_for_a_chief(self):
         target = self.start()
-        impatient = [w for w in command("wait", target) if not w.startswith("--timeout")] + ["--timeout=0.5"]
+        impatient = [w for w in command("wait", target) if not w.startswith("--timeout")] + ["--timeout=5"]
         self.assertIn("not", peer.muster(*impatient, code=1))
         peer.muster(*command("prepare", target))
         peer.muster(*command("wait", target))
@@ -142,13 +145,42 @@ class TooMuch(peer.TestCase):
         self.assertIn("--max-op-bytes", peer.muster("serve", "--max-op-bytes=-5", code=3))
 
 
+# The commands that ask a master, and ways to use each; of these, status takes a bare target.
+GONE = {
+    "prepare": [["--meta-graph=" + DIGITS]],
+    "wait": [["--meta-graph=" + DIGITS], ["--model=digits"]],
+    "train": [["--meta-graph=" + DIGITS, "--steps=3", *FEEDS, *role]
+              for role in ([], ["--task=worker:0", "--tasks=2"], ["--task=auto"])],
+    "status": [[], ["--ready"], ["--json"]],
+    "run": [["--meta-graph=" + DIGITS, "--fetch=global_step:0"]],
+    "save": [["--meta-graph=" + DIGITS, "--checkpoint-dir=never"]],
+    "finish": [["--model=digits"], ["--meta-graph=" + DIGITS]],
+}
+ASK_NOBODY = {"serve", "inspect", "certs", "checkpoint", "help"}
+
+
 class Nobody(peer.TestCase):
-    def test_no_answer_has_an_exit_code_of_its_own(self):
+    def test_no_answer_has_an_exit_code_of_its_own_in_every_command(self):
+        listed = peer.muster("help").partition("Commands:\n")[2].partition("\n\n")[0]
+        self.assertEqual(set(re.findall(r"^  (\w+)", listed, re.M)) - ASK_NOBODY, set(GONE))
         # a port that was free a moment ago
         with peer.muster_server() as target:
             pass
-        peer.muster("run", "--meta-graph=" + DIGITS, "--master=" + target, "--timeout=2",
-                    "--fetch=global_step:0", code=2)
+        self.check_that_all_say_so(target)
+
+    def test_so_has_a_server_that_says_nothing(self):
+        silent = self.enterContext(socket.create_server(("localhost", 0), backlog=100))
+        self.check_that_all_say_so("grpc://localhost:%d" % silent.getsockname()[1])
+
+    def check_that_all_say_so(self, target):
+        def ask(name, way):
+            where = target if name == "status" else "--master=" + target
+            return peer.muster(name, where, *way, "--timeout=2", code=2)
+        with concurrent.futures.ThreadPoolExecutor(4) as threads:
+            asked = [(name, way, threads.submit(ask, name, way)) for name, ways in GONE.items() for way in ways]
+        for name, way, said in asked:
+            with self.subTest(name, way=way):
+                self.assertIn(target.removeprefix("grpc://"), said.result())
 
 
 class Prints(peer.TestCase):

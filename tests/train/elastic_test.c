@@ -11,7 +11,7 @@
 #include "tests/doubles/heard.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
-#include "train/position/position.h"
+#include "train/position/position_private.h"
 
 #define N_TASKS 4
 #define EPOCHS  60
@@ -403,6 +403,95 @@ MUSTER_TEST (Elastic, takes_over_where_the_chief_has_ended_before_it_let_anyone_
   MUSTER_EXPECT_TRUE (held.was_worker);
   MUSTER_EXPECT_TRUE (held.has_chief_stepped);
   clear_tasks (&held.task, 1);
+}
+
+/* The client's own classes, but for the worker's second step: before it the chief ends, the roster
+ * says so and the master is reset. */
+typedef struct {
+  Task task;
+  MusterSession *session;       /* (owned) (nullable) the chief's */
+  MusterMembership *membership; /* (owned) (nullable) the worker's */
+  gint has_stepped;             /* once */
+} Cut;
+
+static Cut *cut;
+static MusterMembership *(*join) (MusterMaster *, const MusterJoin *, gint64, GCancellable *,
+                                  GError **);
+static gboolean (*run) (MusterSession *, const MusterStep *, MusterTensor **, GBytes **,
+                        GCancellable *, GError **);
+
+static MusterMembership *
+note_membership (MusterMaster *master, const MusterJoin *what, gint64 deadline_us,
+                 GCancellable *cancellable, GError **error)
+{
+  MusterMembership *membership = join (master, what, deadline_us, cancellable, error);
+  g_set_object (&cut->membership, membership);
+  return membership;
+}
+
+static gboolean
+note_step (MusterTrainingObserver *observer G_GNUC_UNUSED,
+           const MusterTrainingState *state G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED)
+{
+  g_atomic_int_set (&cut->has_stepped, TRUE);
+  return FALSE;
+}
+
+/* The roster's listener stops the session before this returns. */
+static void
+lose_the_chief (void)
+{
+  g_autoptr (MusterMaster) master = muster_master_new_for_target (cut->task.job->target, NULL);
+  guint slot = muster_membership_slot (cut->membership);
+  const MusterRoster chiefless = {.n_slots = N_SLOTS, .n_members = 1, .slots = &slot};
+  muster_session_close_quietly (cut->session);
+  g_clear_object (&cut->session);
+  muster_membership_set_roster (cut->membership, slot, &chiefless);
+  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, test_deadline (), NULL, NULL));
+}
+
+static gboolean
+run_cut (MusterSession *session, const MusterStep *step, MusterTensor **fetched, GBytes **metadata,
+         GCancellable *cancellable, GError **error)
+{
+  if (g_atomic_int_get (&cut->has_stepped) && cut->session != NULL)
+    lose_the_chief ();
+  return run (session, step, fetched, metadata, cancellable, error);
+}
+
+/* Nobody else would make the model ready, for which another session in the same role waits. */
+MUSTER_TEST (Elastic, takes_over_where_the_round_ends_in_the_step_that_loses_the_session)
+{
+  g_auto (Job) job = set_up ("cut");
+  g_autoptr (MusterMaster) master = muster_master_new_for_target (job.target, NULL);
+  Cut once = {
+      .task = {.job = &job, .until_step = 5, .timeout_us = 20 * MUSTER_SECOND},
+      .session = prepare_held (&job, master),
+  };
+  once.task.progress = G_CALLBACK (note_step);
+  MUSTER_ASSERT_NOT_NULL (once.session);
+  MUSTER_EXPECT_TRUE (
+      muster_position_set_hold (once.session, MUSTER_POSITION_GO, test_deadline (), NULL, NULL));
+  MusterMasterInterface *masters = MUSTER_MASTER_GET_IFACE (master);
+  MusterSessionClass *sessions = MUSTER_SESSION_GET_CLASS (once.session);
+  cut = &once;
+  join = masters->join;
+  run = sessions->run;
+  masters->join = note_membership;
+  sessions->run = run_cut;
+
+  run_tasks (&once.task, 1);
+
+  masters->join = join;
+  sessions->run = run;
+  MUSTER_EXPECT_NO_ERROR (once.task.error);
+  MUSTER_EXPECT_TRUE (once.session == NULL);
+  MUSTER_EXPECT_GE (once.task.n_workers, 1);
+  MUSTER_EXPECT_TRUE (once.task.is_chief);
+  MUSTER_EXPECT_EQ (once.task.trained.n_recoveries, 0u);
+  g_clear_object (&once.membership);
+  g_clear_object (&once.session);
+  clear_tasks (&once.task, 1);
 }
 
 MUSTER_TEST (Elastic, goes_on_without_each_chief_that_leaves)
