@@ -368,12 +368,13 @@ put_back (MusterOperation *self)
                                self->cancellable, NULL);
 }
 
-/* Refuses to run the init ops over a model that another chief has prepared. */
+/* Refuses to run the init ops over a model that another chief has prepared. Behind a gateway, the
+ * servers that held its values may have ended since. */
 static gboolean
 may_initialise (MusterOperation *self, GError **error)
 {
   if (self->lease == NULL || self->options->overwrite || self->options->reset_master ||
-      !is_anothers_work (self))
+      !is_anothers_work (self) || is_master_blank (self))
     return TRUE;
 
   g_autofree char *chief = muster_announcement_describe (self->before);

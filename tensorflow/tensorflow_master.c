@@ -20,8 +20,9 @@ struct _MusterTensorflowMaster {
   char *target;           /* (owned) "tensorflow", "tensorflow:PATH" */
   MusterRuntime *runtime; /* (owned) */
   MusterMaster
-      *remote; /* (owned): the master at the runtime's port, whichever process serves there */
-  gint n_met;  /* atomic: the number of the runtime's starts that remote has seen */
+      *remote;    /* (owned): the master at the runtime's port, whichever process serves there */
+  GBytes *config; /* (owned) (nullable) a cluster's task: the ConfigProto of sessions without one */
+  gint n_met;     /* atomic: the number of the runtime's starts that remote has seen */
 };
 
 static void muster_tensorflow_master_iface_init (MusterMasterInterface *iface);
@@ -62,6 +63,7 @@ make_master (const char *path, const MusterClusterSpec *cluster, const char *con
   self->target = path != NULL ? g_strconcat (SCHEME ":", path, NULL) : g_strdup (SCHEME);
   self->runtime = g_steal_pointer (&runtime);
   self->remote = g_steal_pointer (&remote);
+  self->config = cluster != NULL ? muster_cluster_spec_config (cluster, NULL, NULL) : NULL;
   self->n_met = 1;
   return MUSTER_MASTER (self);
 }
@@ -148,7 +150,9 @@ await_runtime (MusterMaster *master, gint64 deadline_us, GCancellable *cancellab
   return TRUE;
 }
 
-/* A session holds the runtime, even if the master is freed. */
+/* A session holds the runtime, even if the master is freed. Without a ConfigProto, as those in
+ * which a gateway asks whether a model is ready, it waits for no task that the task's own wouldn't.
+ */
 static MusterSession *
 create_session (MusterMaster *master, MusterGraph *graph, GBytes *config, gint64 deadline_us,
                 GCancellable *cancellable, GError **error)
@@ -156,8 +160,8 @@ create_session (MusterMaster *master, MusterGraph *graph, GBytes *config, gint64
   MusterTensorflowMaster *self = MUSTER_TENSORFLOW_MASTER (master);
   if (!await_runtime (master, deadline_us, cancellable, error))
     return NULL;
-  MusterSession *session =
-      muster_master_create_session (self->remote, graph, config, deadline_us, cancellable, error);
+  MusterSession *session = muster_master_create_session (
+      self->remote, graph, config != NULL ? config : self->config, deadline_us, cancellable, error);
   if (session != NULL)
     g_object_set_data_full (G_OBJECT (session), "muster-tensorflow-runtime",
                             muster_runtime_ref (self->runtime),
@@ -212,6 +216,7 @@ muster_tensorflow_master_finalize (GObject *object)
 {
   MusterTensorflowMaster *self = MUSTER_TENSORFLOW_MASTER (object);
   g_clear_object (&self->remote);
+  g_clear_pointer (&self->config, g_bytes_unref);
   g_clear_pointer (&self->runtime, muster_runtime_unref);
   g_free (self->target);
   G_OBJECT_CLASS (muster_tensorflow_master_parent_class)->finalize (object);

@@ -76,16 +76,15 @@ await_master (MusterMaster *master, GError **error)
   return remote != NULL;
 }
 
+/* *master (transfer full) is what it serves. */
 static MusterServer *
-make_server (MusterServeOptions *options, GError **error)
+make_server (MusterServeOptions *options, MusterMaster **master, GError **error)
 {
   MusterServerOptions server;
   if (!muster_serve_options_server (options, &server, error))
     return NULL;
-  g_autoptr (MusterMaster) master = muster_serve_options_master (options, error);
-  if (master == NULL || !await_master (master, error))
-    return NULL;
-  return muster_server_new (master, &server);
+  *master = muster_serve_options_master (options, error);
+  return *master != NULL ? muster_server_new (*master, &server) : NULL;
 }
 
 /* --- the ports --- */
@@ -360,13 +359,17 @@ muster_cli_serve (int argc, char **argv)
   g_set_print_handler (log_print);
   g_set_printerr_handler (log_print);
   muster_open_files_raise ();
-  g_autoptr (MusterServer) server = make_server (&options, &error);
+  g_autoptr (MusterMaster) master = NULL;
+  g_autoptr (MusterServer) server = make_server (&options, &master, &error);
   if (server == NULL)
     return fail (error);
   if (!take_ports (&ports, &options, server, &error)) {
     fail (error);
     return MUSTER_EXIT_BAD_INPUT;
   }
+  /* The ports are there before a task's runtime is, whose commands go to it where they aren't. */
+  if (!await_master (master, &error))
+    return fail (error);
   muster_server_start (server);
   muster_serve_files_warn (&options,
                            options.cluster != NULL || muster_serve_is_exposed (options.addresses));

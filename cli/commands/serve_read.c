@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define DEFAULT_LISTEN     "localhost:2222"
+#define ANY_PORT           "localhost:0"
 #define DEFAULT_MAX_MEMORY "80%"
 #define DEFAULT_GRACE_US   (30 * MUSTER_SECOND)
 
@@ -158,32 +159,6 @@ is_tensorflow (const char *target)
   return muster_master_is_offered (target) && !g_str_equal (target, "local");
 }
 
-/* TRUE if a task of the cluster has the port, on whichever machine. */
-static gboolean
-is_in_cluster (const MusterClusterSpec *cluster, guint port)
-{
-  gsize n;
-  const MusterClusterTask *tasks = muster_cluster_spec_tasks (cluster, &n);
-  for (gsize i = 0; i < n; i++) {
-    g_autofree char *host = NULL;
-    guint16 taken = 0;
-    if (muster_address_parse (tasks[i].address, &host, &taken, NULL) && taken == port)
-      return TRUE;
-  }
-  return FALSE;
-}
-
-/* The first port behind its own that no task has: on one machine, the next may be another task's.
- */
-static char *
-listen_beside (const MusterClusterSpec *cluster, guint16 own)
-{
-  guint port = own + 1U;
-  while (port <= G_MAXUINT16 && is_in_cluster (cluster, port))
-    port++;
-  return g_strdup_printf ("localhost:%u", port <= G_MAXUINT16 ? port : 0);
-}
-
 /* Refuses the task's port for what this process listens on itself: addresses with commas between.
  */
 static gboolean
@@ -227,7 +202,9 @@ muster_serve_options_task (MusterServeOptions *self, GError **error)
   if (own != NULL && !muster_address_parse (own->address, &host, &port, error))
     return FALSE;
   if (self->listen == NULL)
-    self->listen = listen_beside (self->cluster, port);
+    self->listen = muster_cluster_spec_gateway (self->cluster);
+  if (self->listen == NULL)
+    self->listen = g_strdup (ANY_PORT);
   return check_apart (self, "listen", self->listen, port, error) &&
          check_apart (self, "health-listen", self->health_listen, port, error) &&
          check_apart (self, "http", self->http, port, error);

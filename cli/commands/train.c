@@ -311,6 +311,11 @@ take_role (MusterTrainOptions *command, MusterTrainRole *role, GError **error)
                         "--min-tasks and --max-tasks need --task=auto; otherwise --tasks is the "
                         "number of tasks");
   }
+  if (has_own_master (options) && role->is_elastic) {
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "--task=auto needs one master that all tasks share; in TF_CONFIG each has "
+                        "its own, so set --master=TARGET, or \"session_master\" there");
+  }
   if (muster_master_is_offered (role->master) && role->is_elastic) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "--master=%s runs in this process, so no other task could join; start "

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A command's master, its credentials and its session. */
 #include "cli/common/cli.h"
+#include "master/remote/near_master_private.h"
 #include "master/remote/target.h"
 #include "rpc/address_private.h"
 #include "rpc/client/diagnose.h"
+#include "session/cluster/cluster_spec_private.h"
 
 #define LONGEST_DIAGNOSIS_US (5 * MUSTER_SECOND) /* for a port that closed the connection */
 
@@ -57,11 +59,24 @@ muster_cli_master_at (const char *target, const MusterRpcSecurity *files,
   return master;
 }
 
+/* The task's own server, behind its gateway where `muster serve` runs it. */
+static MusterMaster *
+own_master (const MusterCliOptions *options, const char *gateway, GError **error)
+{
+  g_autoptr (MusterRpcCredentials) credentials = NULL;
+  return muster_cli_credentials (options, &credentials, error)
+             ? muster_near_master_new (options->target, gateway, credentials, error)
+             : NULL;
+}
+
 MusterMaster *
 muster_cli_master (const MusterCliOptions *options, GError **error)
 {
   MusterRpcSecurity files = security_of (options);
-  return muster_cli_master_at (options->target, &files, NULL, error);
+  g_autofree char *gateway =
+      options->target_from_spec ? muster_cluster_spec_gateway (options->spec) : NULL;
+  return gateway != NULL ? own_master (options, gateway, error)
+                         : muster_cli_master_at (options->target, &files, NULL, error);
 }
 
 /* gRPC reports only a closed connection if one side uses TLS and the other doesn't. A master that

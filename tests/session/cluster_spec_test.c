@@ -5,6 +5,7 @@
 
 #include "base/unpack_private.h"
 #include "rpc/proto/master.pb-c.h"
+#include "session/cluster/cluster_spec_private.h"
 #include "tests/gtest_shim.h"
 
 #define TWO                                                                                        \
@@ -130,6 +131,40 @@ MUSTER_TEST (ClusterSpec, numbers_the_tasks_that_train)
     MUSTER_EXPECT_EQ (muster_cluster_spec_n_trainers (spec), 3);
     MUSTER_EXPECT_TRUE (muster_cluster_spec_has_own_masters (spec));
   }
+}
+
+static void
+expect_gateway (const char *text, const char *wanted)
+{
+  g_autoptr (MusterClusterSpec) spec = read_spec (text);
+  g_autofree char *gateway = muster_cluster_spec_gateway (spec);
+
+  MUSTER_EXPECT_STREQ (gateway, wanted);
+}
+
+MUSTER_TEST (ClusterSpec, gives_each_task_a_gateway_that_none_other_has)
+{
+  const char *const tasks[] = {"ps", "chief", "worker"};
+  const char *const wanted[] = {"localhost:2226", "localhost:2227", "localhost:2228"};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (tasks); i++) {
+    g_autofree char *text = g_strdup_printf (
+        "{\"cluster\": {\"ps\": [\"a:2222\"], \"chief\": [\"a:2225\"], \"worker\": [\"b:2222\"]}, "
+        "\"task\": {\"type\": \"%s\", \"index\": 0}}",
+        tasks[i]);
+    expect_gateway (text, wanted[i]);
+  }
+}
+
+MUSTER_TEST (ClusterSpec, has_no_gateway_that_could_be_found)
+{
+  expect_gateway (TWO "\"environment\": \"cloud\"}", NULL);
+  expect_gateway (TWO "\"task\": {\"type\": \"evaluator\", \"index\": 0}}", NULL);
+  expect_gateway (TWO "\"session_master\": \"m:1\", \"task\": {\"type\": \"ps\", \"index\": 0}}",
+                  NULL);
+  expect_gateway ("{\"cluster\": {\"ps\": [\"a:65535\"], \"worker\": [\"a:1\"]}, "
+                  "\"task\": {\"type\": \"worker\", \"index\": 0}}",
+                  NULL);
 }
 
 MUSTER_TEST (ClusterSpec, has_a_chief_also_where_none_is_called_so)

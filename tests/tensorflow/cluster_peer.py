@@ -81,13 +81,22 @@ class Served(Cluster):
     """The same tasks by `muster serve --master=tensorflow --task=…`."""
     master = "tensorflow:" + sys.prefix
 
+    def __init__(self, **counts):
+        super().__init__(**counts)
+        self.gateways = {}  # the targets of those that serve
+
     def begin(self, *names, before=()):
         cluster = json.dumps({"cluster": self.jobs})  # one value for all
         for name in names:
             self.processes[name] = subprocess.Popen(
-                [*before, peer.MUSTER, "serve", "--master=" + self.master, "--task=" + name, "--listen=localhost:0"],
+                [*before, peer.MUSTER, "serve", "--master=" + self.master, "--task=" + name],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=dict(os.environ, TF_CONFIG=cluster),
                 preexec_fn=peer.die_with_parent)
+
+    def start(self, *names, before=()):
+        self.begin(*names, before=before)
+        for name in names:
+            self.gateways[name] = peer.first_line(self.processes[name], name).split()[1]
 
     def kill(self, name):
         process = self.processes.pop(name)

@@ -58,6 +58,14 @@ class Tasks(Cluster):
         self.assertEqual(self.devices(cluster, "worker:0"), ["/job:%s/replica:0/task:0/device:CPU:0" % job
                                                              for job in ("chief", "ps", "worker")])
 
+    def test_hear_their_commands_at_their_gateways(self):
+        """Which the commands find by the cluster alone: the chief's claim is known there."""
+        cluster = self.cluster("ps:0", "worker:0")
+        self.muster(cluster, "worker:0", "prepare", "--meta-graph=" + self.model(), "--timeout=60")
+        status = peer.muster_json("status", cluster.gateways["worker:0"])
+        self.assertEqual([model["model"] for model in status["models"]], ["model"])
+        self.assertEqual(peer.muster_json("status", cluster.gateways["ps:0"])["models"], [])
+
     def test_stand_beside_tensorflows_own(self):
         """A worker of TensorFlow's own, with variables on a parameter server that a command runs."""
         cluster = self.cluster("ps:0")
