@@ -255,6 +255,12 @@ muster_fields_register (GType type, const MusterFields *fields)
   g_type_set_qdata (type, fields_quark (), (gpointer)fields);
 }
 
+const MusterFields *
+muster_fields_of (GType type)
+{
+  return g_type_get_qdata (type, fields_quark ());
+}
+
 static const MusterField *
 find (const MusterFields *fields, const char *name, GError **error)
 {
@@ -272,11 +278,8 @@ find (const MusterFields *fields, const char *name, GError **error)
 
 /* --- numbers --- */
 
-/* Wide enough for every gint64 and guint64. */
-typedef long double Number;
-
 static gboolean
-get_number (const GValue *value, Number *number)
+get_number (const GValue *value, long double *number)
 {
   switch (G_TYPE_FUNDAMENTAL (G_VALUE_TYPE (value))) {
   case G_TYPE_BOOLEAN:
@@ -313,7 +316,7 @@ get_number (const GValue *value, Number *number)
 
 /* What a kind of number can hold. */
 typedef struct {
-  Number min, max;
+  long double min, max;
 } MusterLimits;
 
 static const MusterLimits limits[] = {
@@ -323,7 +326,7 @@ static const MusterLimits limits[] = {
 };
 
 static void
-put_number (const MusterField *field, gpointer self, Number number)
+put_number (const MusterField *field, gpointer self, long double number)
 {
   gpointer at = G_STRUCT_MEMBER_P (self, field->offset);
   if (field->kind == MUSTER_FIELD_INT64)
@@ -339,27 +342,38 @@ put_number (const MusterField *field, gpointer self, Number number)
 }
 
 static char *
-text_of (Number number)
+text_of (long double number)
 {
   return g_strdup_printf (number == floorl (number) ? "%.20Lg" : "%.15Lg", number);
 }
 
-static gboolean
-set_number (const MusterFields *fields, const MusterField *field, gpointer self, Number number,
-            GError **error)
+gboolean
+muster_field_put_number (const MusterField *field, gpointer self, long double number,
+                         char **accepted)
 {
   const gboolean is_whole = field->kind != MUSTER_FIELD_DOUBLE;
   const MusterLimits *limit = &limits[field->kind];
-  const Number min = field->has_range ? MAX (limit->min, field->min) : limit->min;
-  const Number max = field->has_range ? MIN (limit->max, field->max) : limit->max;
-  if (!(number >= min && number <= max) || (is_whole && number != floorl (number))) {
-    g_autofree char *given = text_of (number), *least = text_of (min), *most = text_of (max);
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "invalid %s %s of %s (use a %snumber from %s to %s)", field->name, given,
-                        fields->name, is_whole ? "whole " : "", least, most);
+  const long double min = field->has_range ? MAX (limit->min, field->min) : limit->min;
+  const long double max = field->has_range ? MIN (limit->max, field->max) : limit->max;
+  if (number >= min && number <= max && (!is_whole || number == floorl (number))) {
+    put_number (field, self, number);
+    return TRUE;
   }
-  put_number (field, self, number);
-  return TRUE;
+  g_autofree char *least = text_of (min), *most = text_of (max);
+  *accepted = g_strdup_printf ("%snumber from %s to %s", is_whole ? "whole " : "", least, most);
+  return FALSE;
+}
+
+static gboolean
+set_number (const MusterFields *fields, const MusterField *field, gpointer self, long double number,
+            GError **error)
+{
+  g_autofree char *accepted = NULL;
+  if (muster_field_put_number (field, self, number, &accepted))
+    return TRUE;
+  g_autofree char *given = text_of (number);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid %s %s of %s (use a %s)",
+                      field->name, given, fields->name, accepted);
 }
 
 /* --- the rest --- */
@@ -409,7 +423,7 @@ muster_options_set (GValue *options, const char *name, const GValue *value, GErr
 {
   muster_require (error, FALSE, options, name, value);
   const MusterFields *fields =
-      G_IS_VALUE (options) ? g_type_get_qdata (G_VALUE_TYPE (options), fields_quark ()) : NULL;
+      G_IS_VALUE (options) ? muster_fields_of (G_VALUE_TYPE (options)) : NULL;
   if (fields == NULL)
     return muster_fail (
         error, MUSTER_ERROR_INVALID_ARGUMENT, "a %s has no fields to be set by name",
@@ -424,7 +438,7 @@ muster_options_set (GValue *options, const char *name, const GValue *value, GErr
   const MusterField *field = find (fields, name, error);
   if (field == NULL)
     return FALSE;
-  Number number;
+  long double number;
   if (field->kind > MUSTER_FIELD_DOUBLE)
     return set_pointer (fields, field, self, value, error);
   return get_number (value, &number) ? set_number (fields, field, self, number, error)

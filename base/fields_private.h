@@ -27,6 +27,15 @@ typedef enum {
   MUSTER_FIELD_VALUES,          /* a counted array of boxed values */
 } MusterFieldKind;
 
+/* The option of the command that sets a field, from the field's line in the comment: its attributes
+ * flag, of and arg, and the sentence. */
+typedef struct {
+  const char *name;     /* "keep-best" */
+  const char *commands; /* (nullable) "prepare,train"; NULL: all that fill the struct */
+  const char *value;    /* (nullable) what it is called in the help; NULL: it has none */
+  const char *help;
+} MusterFieldFlag;
+
 typedef struct {
   const char *name;
   MusterFieldKind kind;
@@ -37,6 +46,7 @@ typedef struct {
   gboolean is_private;  /* not to be set by its name */
   gboolean has_range;
   double min, max;
+  const MusterFieldFlag *flag; /* (nullable) */
 } MusterField;
 
 typedef struct {
@@ -56,6 +66,14 @@ const MusterField *muster_fields_find (const MusterFields *fields, const char *n
 /* Sets a field of a copy, not a number, to a copy of the value (nullable), and frees the one
  * before. To an array of pointers or values it adds one; NULL empties it. */
 void muster_field_put (const MusterField *field, gpointer self, gconstpointer value);
+
+/* Sets a number of a struct. FALSE if that field can't hold it, with what it can in *accepted
+ * (transfer full): "whole number from 0 to 9". */
+gboolean muster_field_put_number (const MusterField *field, gpointer self, long double number,
+                                  char **accepted);
+
+/* (nullable) The fields of a boxed type. */
+const MusterFields *muster_fields_of (GType type);
 
 /* Lets the fields of a boxed type be set by muster_options_set (). */
 void muster_fields_register (GType type, const MusterFields *fields);

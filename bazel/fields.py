@@ -20,7 +20,9 @@ GLIB = {
     "GBytes": "g_bytes", "GHashTable": "g_hash_table", "GPtrArray": "g_ptr_array", "GArray": "g_array", "GCancellable": "g_cancellable",
     "GFile": "g_file"
 }
-ATTRIBUTES = {"min", "max"}
+ATTRIBUTES = {"min", "max", "flag", "of", "arg"}
+# What the help calls a flag's value, by the field's kind.
+VALUES = {"BOOLEAN": None, "INT": "N", "UINT": "N", "INT64": "N", "UINT64": "N", "STRING": "TEXT"}
 
 
 def prefix_of(name):
@@ -70,6 +72,31 @@ def kind_of(types, struct, field):
     return kind, get_type
 
 
+def help_of(struct, field):
+    """The first sentence of a field's line, as the help of its flag: "the number of X; 0: all" is "number of X (default: all)"."""
+    flags = {other.name: "--" + other.attributes["flag"] for other in struct.fields if "flag" in other.attributes}
+    first = re.split(r"\.(?=\s|$)", re.sub(r" \(%\w+\)", "", field.sentence))[0]
+    parts = re.sub(r"^the ", "", first).split("; ")
+    values = [re.fullmatch(r"(0|`NULL`|-?\d+|below 0): (.*)", part) for part in parts]
+    told = ["default: " + value[2] for value in values if value and value[1] in ("0", "`NULL`")]
+    told += [value[0] for value in values if value and value[1] not in ("0", "`NULL`")]
+    text = "; ".join(part for part, value in zip(parts, values) if not value) + (" (%s)" % "; ".join(told) if told else "")
+    text = re.sub(r"@(\w+)", lambda name: flags.get(name[1], name[0]), text)
+    if not text or re.search(r"[@%\\\"]", text):
+        raise SystemExit("%s: the first sentence of %s.%s is no help for a flag: '%s'" % (struct.header, struct.name, field.name, text))
+    return text
+
+
+def flag_of(struct, field, kind):
+    """What "(attributes flag=NAME of=COMMAND,… arg=VALUE)" in a field's line says."""
+    given = field.attributes
+    if kind not in VALUES and (kind, given.get("arg")) != ("DOUBLE", "PERCENT"):
+        raise SystemExit("%s: %s.%s can't have a flag" % (struct.header, struct.name, field.name))
+    value = given.get("arg", "TIME" if field.name.endswith("_us") else VALUES.get(kind))
+    texts = ['"%s"' % text if text else "NULL" for text in (given["flag"], given.get("of"), value, help_of(struct, field))]
+    return ".flag = &(const MusterFieldFlag){%s}" % ", ".join(texts)
+
+
 def row_of(types, struct, field):
     found = kind_of(types, struct, field)
     unknown = set(field.attributes) - ATTRIBUTES
@@ -87,9 +114,11 @@ def row_of(types, struct, field):
         members.append(".size = sizeof %s((%s *)0)->%s" % ("*" if kind == "VALUES" else "", struct.name, field.name))
     if field.private:
         members.append(".is_private = TRUE")
-    limits = {**types.enums.get(field.type, {}), **field.attributes}
+    limits = {**types.enums.get(field.type, {}), **{name: field.attributes[name] for name in ("min", "max") if name in field.attributes}}
     if limits:
         members.append(".has_range = TRUE, .min = %s, .max = %s" % (limits.get("min", "-INFINITY"), limits.get("max", "INFINITY")))
+    if "flag" in field.attributes:
+        members.append(flag_of(struct, field, kind))
     return "    {%s}," % ", ".join(members)
 
 

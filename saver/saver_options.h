@@ -13,7 +13,8 @@ G_BEGIN_DECLS
 
 /**
  * MusterSaverOptions:
- * @max_to_keep: the number of checkpoints to keep; 0: the SaverDef's; %MUSTER_KEEP_ALL: all
+ * @max_to_keep: (attributes flag=keep): the number of checkpoints to keep; 0: the meta graph's
+ *   max_to_keep; -1: all (%MUSTER_KEEP_ALL)
  * @base_name: (nullable): the checkpoints' name; `NULL`: `model.ckpt`
  * @no_meta_graph: write no `PREFIX.meta`
  * @no_probe: the first save doesn't check which devices see the directory ([method@Saver.probe])
@@ -22,13 +23,16 @@ G_BEGIN_DECLS
  * @keep_every_n_hours: preserve a checkpoint every so many hours; 0: the SaverDef's; below 0: none
  *   is preserved
  * @keep_rule: which ones are preserved
- * @keep_every_steps: preserve the first checkpoint at or after each multiple of so many steps; 0:
- * as the directory's last saver; below 0: none
- * @keep_best: beside the newest, keep this many with the best @metric; 0: as the directory's last
- *   saver; below 0: none
- * @metric: (nullable): the metric of the best: `NAME:max` or `NAME:min`. Values are set before a
- *   save ([method@Saver.set_metric]) or afterwards ([func@checkpoint_set_metric]); in training, a
- *   tensor or op of that name is fetched with each step
+ * @keep_every_steps: (attributes flag=keep-every-steps of=train): keep for good the first checkpoint
+ *   at or after each multiple of N steps; 0: as the directory's last job; below 0: none
+ * @keep_best: (attributes flag=keep-best of=train): the number of checkpoints with the best @metric
+ *   to keep beside the newest; 0: as the directory's last job; below 0: none
+ * @metric: (nullable) (attributes flag=metric of=train arg=NAME[:OUTPUT]:max|min): the metric that
+ *   @keep_best goes by: a tensor or op of the graph, `loss` (the one that training reports), or a
+ *   name that `muster checkpoint mark` gives values to; and whether its max or min is best; `NULL`:
+ *   as the directory's last job. Values are set before a save ([method@Saver.set_metric]) or
+ *   afterwards ([func@checkpoint_set_metric]); in training, a tensor or op is fetched with each
+ *   step
  * @absolute_paths: absolute paths in the state file; otherwise the directory can be moved
  * @latest_filename: (nullable): the state file's name; `NULL`: `checkpoint`
  * @pad_step_number: `model.ckpt-00001200`
@@ -38,9 +42,9 @@ G_BEGIN_DECLS
  * @adopt_unknown: the saver lists and deletes all checkpoints with this base name in a directory,
  *   even if no state file or record names them
  * @when_full: what to do if there isn't enough space
- * @save_timeout_us: the longest duration of a save, whatever its deadline, so that a master that
- *   hangs doesn't block it forever. Should exceed the longest save and the longest wait for space.
- *   0: no limit
+ * @save_timeout_us: (attributes flag=save-timeout of=train): the time after which a save fails; 0:
+ *   forever. It holds whatever the save's deadline, so that a master that hangs doesn't block it.
+ *   Should exceed the longest save and the longest wait for space
  * @paused: (nullable) (skip): called on the saving thread at each check that finds no space
  * @paused_data: (skip): for @paused
  * @fast: (nullable) (array length=n_fast): fast tiers in front of the directory of a save, fastest

@@ -4,6 +4,7 @@
 #include "cli/commands/commands.h"
 
 #include "cli/common/cli.h"
+#include "cli/common/flags.h"
 #include "cli/output/figures.h"
 #include "cli/output/json.h"
 #include "train/position/position.h"
@@ -21,7 +22,8 @@ static const char summary[] =
 typedef struct {
   char *directory; /* (owned) */
   char *when_full; /* (owned) (nullable) */
-  int keep;
+  MusterFlags *flags; /* (owned) */
+  MusterSaverOptions saver;
 } CommandOptions;
 
 static void
@@ -29,6 +31,7 @@ options_clear (CommandOptions *self)
 {
   g_free (self->directory);
   g_free (self->when_full);
+  muster_flags_free (self->flags);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (CommandOptions, options_clear)
 
@@ -108,24 +111,17 @@ print_json (const MusterSaved *saved)
 }
 
 static gboolean
-check_options (const CommandOptions *command, GError **error)
+check_options (CommandOptions *command, GError **error)
 {
-  MusterWhenFull when_full;
   if (command->directory == NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "save needs --checkpoint-dir=DIR; see `muster help save`");
-  if (!parse_when_full (command->when_full, &when_full))
+  if (!parse_when_full (command->when_full, &command->saver.when_full))
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "invalid --when-full '%s' (use fail, skip or pause)", command->when_full);
-  return muster_cli_check_path ("--checkpoint-dir", command->directory, error);
-}
-
-static MusterSaver *
-make_saver (MusterMetaGraph *meta_graph, const CommandOptions *command, GError **error)
-{
-  MusterSaverOptions options = {.max_to_keep = command->keep, .paused = say_pause};
-  (void)parse_when_full (command->when_full, &options.when_full);
-  return muster_saver_new (meta_graph, &options, error);
+  command->saver.paused = say_pause;
+  return muster_cli_check_path ("--checkpoint-dir", command->directory, error) &&
+         muster_flags_apply (command->flags, error);
 }
 
 /* The model with the positions of the job that trains it on the master. */
@@ -153,7 +149,9 @@ save_from (MusterMaster *master, MusterScaffold *own, const MusterCliOptions *op
       muster_deadline_after (muster_clock_now_us (muster_system_clock ()), options->timeout_us);
   g_autoptr (MusterScaffold) scaffold = find_positions (master, own, options, deadline_us, error);
   g_autoptr (MusterSaver) saver =
-      scaffold != NULL ? make_saver (muster_scaffold_meta_graph (scaffold), command, error) : NULL;
+      scaffold != NULL
+          ? muster_saver_new (muster_scaffold_meta_graph (scaffold), &command->saver, error)
+          : NULL;
   g_autoptr (MusterSession) session =
       saver != NULL ? muster_cli_create_session (master, muster_scaffold_graph (scaffold), options,
                                                  deadline_us, error)
@@ -165,6 +163,26 @@ save_from (MusterMaster *master, MusterScaffold *own, const MusterCliOptions *op
   return is_done;
 }
 
+#define AT(field) MUSTER_CLI_AT (CommandOptions, field)
+
+static const GOptionEntry entries[] = {
+    {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (directory),
+     "checkpoint directory (required)", "DIR"},
+    {"when-full", 0, 0, G_OPTION_ARG_STRING, AT (when_full),
+     "action without enough free space: fail, skip or pause (default: fail)", "WHAT"},
+    {NULL}};
+
+static gboolean
+parse (CommandOptions *self, int argc, char **argv, MusterCliOptions *options, GError **error)
+{
+  self->flags = muster_flags_new ("save");
+  muster_flags_add (self->flags, entries, self);
+  muster_flags_add_fields (self->flags, MUSTER_TYPE_SAVER_OPTIONS, &self->saver);
+  return muster_cli_parse (argc, argv, "", summary, muster_flags_entries (self->flags),
+                           MUSTER_CLI_SESSION | MUSTER_CLI_SHARED, options, NULL, error) &&
+         check_options (self, error);
+}
+
 int
 muster_cli_save (int argc, char **argv)
 {
@@ -172,23 +190,13 @@ muster_cli_save (int argc, char **argv)
   g_auto (MusterCliOptions) options = {0};
   g_auto (MusterSaved) saved = {0};
   g_autoptr (GError) error = NULL;
-  const GOptionEntry entries[] = {
-      {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &command.directory,
-       "checkpoint directory (required)", "DIR"},
-      {"keep", 0, 0, G_OPTION_ARG_INT, &command.keep,
-       "number of checkpoints to keep (-1: all; default: the meta graph's max_to_keep)", "N"},
-      {"when-full", 0, 0, G_OPTION_ARG_STRING, &command.when_full,
-       "action without enough free space: fail, skip or pause (default: fail)", "WHAT"},
-      {NULL}};
-  if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_SESSION | MUSTER_CLI_SHARED,
-                         &options, NULL, &error))
-    return muster_cli_fail (error);
-  if (!check_options (&command, &error))
+  if (!parse (&command, argc, argv, &options, &error))
     return muster_cli_fail (error);
   g_autoptr (MusterScaffold) scaffold = muster_cli_scaffold (&options, &error);
   g_autoptr (MusterSaver) checked = /* check everything before creating a session */
-      scaffold != NULL ? make_saver (muster_scaffold_meta_graph (scaffold), &command, &error)
-                       : NULL;
+      scaffold != NULL
+          ? muster_saver_new (muster_scaffold_meta_graph (scaffold), &command.saver, &error)
+          : NULL;
   g_autoptr (MusterMaster) master = checked == NULL ? NULL : muster_cli_master (&options, &error);
   if (master == NULL || !save_from (master, scaffold, &options, &command, &saved, &error))
     return muster_cli_fail (error);

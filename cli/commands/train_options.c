@@ -77,21 +77,6 @@ static const GOptionEntry entries[] = {
      "PERCENT"},
     {"save-secs", 0, 0, G_OPTION_ARG_STRING, AT (save_secs),
      "time between checkpoints (default: 10m)", "TIME"},
-    {"keep", 0, 0, G_OPTION_ARG_INT, AT (saver.max_to_keep),
-     "number of checkpoints to keep (-1: all; default: the meta graph's max_to_keep)", "N"},
-    {"keep-best", 0, 0, G_OPTION_ARG_INT, AT (saver.keep_best),
-     "number of checkpoints with the best --metric to keep beside the newest (-1: none; default: "
-     "as the directory's last job)",
-     "N"},
-    {"keep-every-steps", 0, 0, G_OPTION_ARG_INT64, AT (saver.keep_every_steps),
-     "keep for good the first checkpoint at or after each multiple of N steps (-1: none; default: "
-     "as the directory's last job)",
-     "N"},
-    {"metric", 0, 0, G_OPTION_ARG_STRING, AT (saver.metric),
-     "metric of --keep-best: a tensor or op of the graph, loss (that of --loss), or a name that "
-     "`muster checkpoint mark` gives values to; and whether its max or min is best (default: as "
-     "the directory's last job)",
-     "NAME[:OUTPUT]:max|min"},
     {"allow-missing", 0, 0, G_OPTION_ARG_NONE, AT (restore.allow_missing),
      "initialise variables that are missing in the checkpoint, including positions", NULL},
     {"from-files", 0, 0, G_OPTION_ARG_NONE, AT (restore.fall_back_to_files),
@@ -109,8 +94,6 @@ static const GOptionEntry entries[] = {
      "time to save and exit after SIGTERM (default: 30s)", "TIME"},
     {"step-timeout", 0, 0, G_OPTION_ARG_STRING, AT (step_timeout),
      "time after which a step's session is considered lost (default: forever)", "TIME"},
-    {"save-timeout", 0, 0, G_OPTION_ARG_STRING, AT (save_timeout),
-     "time after which a save fails (default: forever)", "TIME"},
     {"save-blocking", 0, 0, G_OPTION_ARG_NONE, AT (training.save_blocking),
      "stop training while a checkpoint is written, instead of writing it in the background", NULL},
     {"drill", 0, 0, G_OPTION_ARG_NONE, AT (drill),
@@ -135,7 +118,6 @@ muster_train_options_clear (MusterTrainOptions *self)
   g_free (self->rows);
   g_free ((char *)self->training.checkpoint_dir);
   g_free ((char *)self->training.log_dir);
-  g_free ((char *)self->saver.metric);
   muster_train_tiers_free ((MusterTier *)self->saver.fast, self->saver.n_fast);
   g_strfreev (self->fast_dirs);
   g_free (self->save_every);
@@ -144,7 +126,7 @@ muster_train_options_clear (MusterTrainOptions *self)
   g_free (self->loss);
   g_free (self->grace);
   g_free (self->step_timeout);
-  g_free (self->save_timeout);
+  muster_flags_free (self->flags);
 }
 
 static gboolean
@@ -226,8 +208,7 @@ read_times (MusterTrainOptions *self, GError **error)
 {
   if (!read_time (self->save_secs, &self->training.save_us, error) ||
       !read_time (self->grace, &self->grace_us, error) ||
-      !read_time (self->step_timeout, &self->training.step_timeout_us, error) ||
-      !read_time (self->save_timeout, &self->saver.save_timeout_us, error))
+      !read_time (self->step_timeout, &self->training.step_timeout_us, error))
     return FALSE;
   if (self->training.step_timeout_us == MUSTER_WAIT_FOREVER)
     self->training.step_timeout_us = 0;
@@ -251,8 +232,11 @@ check_options (MusterTrainOptions *self, GError **error)
 gboolean
 muster_train_options_parse (MusterTrainOptions *self, char *const *words, GError **error)
 {
-  g_autofree GOptionEntry *bound = muster_cli_bind (entries, self);
-  return muster_cli_parse ((int)g_strv_length ((char **)words), (char **)words, "", summary, bound,
-                           COMMON, &self->common, NULL, error) &&
-         check_options (self, error);
+  self->flags = muster_flags_new ("train");
+  muster_flags_add (self->flags, entries, self);
+  muster_flags_add_fields (self->flags, MUSTER_TYPE_SAVER_OPTIONS, &self->saver);
+  return muster_cli_parse ((int)g_strv_length ((char **)words), (char **)words, "", summary,
+                           muster_flags_entries (self->flags), COMMON, &self->common, NULL,
+                           error) &&
+         muster_flags_apply (self->flags, error) && check_options (self, error);
 }

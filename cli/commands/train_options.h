@@ -2,14 +2,16 @@
 #pragma once
 
 #include "cli/common/cli.h"
+#include "cli/common/flags.h"
 #include "train/training.h"
 
 G_BEGIN_DECLS
 
-/* The options of `muster train`; strings are (owned) (nullable), also those of the structs. What
- * the command line doesn't say, such as the model, isn't set there. Zero-initialise and clear it.
- */
+/* The options of `muster train`; strings are (owned) (nullable), also those of the structs, unless
+ * their fields have flags. What the command line doesn't say, such as the model, isn't set there.
+ * Zero-initialise and clear it. */
 typedef struct {
+  MusterFlags *flags; /* (owned), with the texts of fields */
   MusterCliOptions common;
   MusterTraining training;
   MusterSaverOptions saver; /* with fast (owned) */
@@ -26,7 +28,6 @@ typedef struct {
   int tasks;
   char *grace;
   char *step_timeout;
-  char *save_timeout;
   gboolean drill;
   gboolean example;
   gint64 grace_us; /* parsed */

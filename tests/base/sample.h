@@ -14,6 +14,10 @@ typedef enum {
 
 typedef void (*MusterSampleFunc) (gpointer user_data);
 
+/**
+ * MusterPart:
+ * @text: (attributes flag=text): a text in a part
+ */
 typedef struct {
   const char *text;
   gint64 number;
@@ -25,8 +29,9 @@ GType muster_part_get_type (void);
 
 /**
  * MusterSample:
- * @share: (attributes min=0 max=0.5): a number of a range
- * @least: (attributes min=-1): a number of a range that is open above
+ * @name: (attributes flag=name): a text
+ * @share: (attributes flag=share arg=PERCENT min=0 max=0.5): a number of a range
+ * @least: (attributes flag=elsewhere of=elsewhere min=-1): a number of a range that is open above
  */
 typedef struct {
   const char *name;

@@ -101,6 +101,17 @@ class Fields(unittest.TestCase):
         with self.assertRaisesRegex(SystemExit, "MusterTraining.patience has a type that no public header declares: MusterPatience"):
             self.table(member="  MusterPatience *patience;\n")
 
+    def test_a_flags_help_is_the_first_sentence_with_its_default(self):
+        table = self.table(" * @patience: (attributes flag=patience of=train): the number of\n *   tries; 0: as\n"
+                           " * before; -1: all (%MUSTER_ALL). What it costs\n", "  gint64 patience;\n")
+        self.assertIn('.flag = &(const MusterFieldFlag){"patience", "train", "N", "number of tries (default: as before; -1: all)"}', table)
+
+    def test_a_flag_without_help_or_of_a_field_that_has_no_form_is_refused(self):
+        with self.assertRaisesRegex(SystemExit, "the first sentence of MusterTraining.patience is no help for a flag: 'as %MUSTER_PATIENCE'"):
+            self.table(" * @patience: (attributes flag=patience): as %MUSTER_PATIENCE\n", "  guint patience;\n")
+        with self.assertRaisesRegex(SystemExit, "MusterTraining.patience can't have a flag"):
+            self.table(" * @patience: (attributes flag=patience): how\n", "  GBytes *patience;\n")
+
     def test_an_attribute_that_does_not_exist_is_refused(self):
         with self.assertRaisesRegex(SystemExit, "MusterTraining.patience has the unknown attributes most"):
             self.table(" * @patience: (attributes most=3): how often\n", "  guint patience;\n")

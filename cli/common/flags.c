@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/common/flags.h"
+
+#include "base/fields_private.h"
+#include "cli/common/cli.h"
+
+#include <string.h>
+
+#define NOT_GIVEN G_MININT64
+
+/* The flag of a field, as it was parsed. */
+typedef struct {
+  const MusterField *field;
+  gpointer options; /* (not owned) the struct with the field */
+  gboolean is_on;
+  gint64 number;
+  char *text; /* (owned) (nullable) */
+} Flag;
+
+struct _MusterFlags {
+  const char *command;
+  GArray *entries;  /* (element-type GOptionEntry) zero-terminated */
+  GPtrArray *flags; /* (element-type Flag) */
+};
+
+static void
+flag_free (gpointer data)
+{
+  Flag *self = data;
+  g_free (self->text);
+  g_free (self);
+}
+
+MusterFlags *
+muster_flags_new (const char *command)
+{
+  MusterFlags *self = g_new (MusterFlags, 1);
+  self->command = command;
+  self->entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
+  self->flags = g_ptr_array_new_with_free_func (flag_free);
+  return self;
+}
+
+void
+muster_flags_free (MusterFlags *self)
+{
+  if (self == NULL)
+    return;
+  g_array_unref (self->entries);
+  g_ptr_array_unref (self->flags);
+  g_free (self);
+}
+
+/* --- the table --- */
+
+void
+muster_flags_add (MusterFlags *self, const GOptionEntry *own, gpointer data)
+{
+  for (; own->long_name != NULL; own++) {
+    GOptionEntry entry = *own;
+    entry.arg_data = (char *)data + GPOINTER_TO_SIZE (own->arg_data);
+    g_array_append_val (self->entries, entry);
+  }
+}
+
+static gboolean
+is_path (const MusterField *field)
+{
+  return g_strcmp0 (field->flag->value, "DIR") == 0 || g_strcmp0 (field->flag->value, "FILE") == 0;
+}
+
+static gboolean
+is_time (const MusterField *field)
+{
+  return g_strcmp0 (field->flag->value, "TIME") == 0;
+}
+
+static void
+add_flag (MusterFlags *self, const MusterField *field, gpointer options)
+{
+  const MusterFieldFlag *flag = field->flag;
+  Flag *parsed = g_new0 (Flag, 1);
+  GOptionEntry entry = {flag->name, 0, 0, G_OPTION_ARG_STRING, &parsed->text, flag->help,
+                        flag->value};
+  *parsed = (Flag){.field = field, .options = options, .number = NOT_GIVEN};
+  if (field->kind == MUSTER_FIELD_BOOLEAN) {
+    entry.arg = G_OPTION_ARG_NONE;
+    entry.arg_data = &parsed->is_on;
+  } else if (is_path (field)) {
+    entry.arg = G_OPTION_ARG_FILENAME;
+  } else if (field->kind < MUSTER_FIELD_DOUBLE && !is_time (field)) {
+    entry.arg = G_OPTION_ARG_INT64;
+    entry.arg_data = &parsed->number;
+  }
+  g_array_append_val (self->entries, entry);
+  g_ptr_array_add (self->flags, parsed);
+}
+
+static gboolean
+is_for (const MusterFlags *self, const MusterFieldFlag *flag)
+{
+  if (flag->commands == NULL)
+    return TRUE;
+  g_auto (GStrv) commands = g_strsplit (flag->commands, ",", -1);
+  return g_strv_contains ((const char *const *)commands, self->command);
+}
+
+void
+muster_flags_add_fields (MusterFlags *self, GType type, gpointer options)
+{
+  const MusterFields *fields = muster_fields_of (type);
+  for (gsize i = 0; fields != NULL && i < fields->n; i++) {
+    const MusterField *field = &fields->fields[i];
+    if (field->kind == MUSTER_FIELD_VALUE)
+      muster_flags_add_fields (self, field->type (), G_STRUCT_MEMBER_P (options, field->offset));
+    else if (field->flag != NULL && is_for (self, field->flag))
+      add_flag (self, field, options);
+  }
+}
+
+const GOptionEntry *
+muster_flags_entries (const MusterFlags *self)
+{
+  return (const GOptionEntry *)(gconstpointer)self->entries->data;
+}
+
+/* --- what was given --- */
+
+static gboolean
+is_given (const Flag *self)
+{
+  return self->is_on || self->number != NOT_GIVEN || self->text != NULL;
+}
+
+gboolean
+muster_flags_is_given (const MusterFlags *self, const char *name)
+{
+  for (guint i = 0; i < self->flags->len; i++) {
+    const Flag *flag = self->flags->pdata[i];
+    if (strcmp (flag->field->flag->name, name) == 0)
+      return is_given (flag);
+  }
+  return FALSE;
+}
+
+static gboolean
+put (const Flag *self, long double number, GError **error)
+{
+  g_autofree char *accepted = NULL;
+  if (muster_field_put_number (self->field, self->options, number, &accepted))
+    return TRUE;
+  g_autofree char *given = self->text != NULL
+                               ? g_strdup (self->text)
+                               : g_strdup_printf ("%" G_GINT64_FORMAT, self->number);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid --%s '%s' (use a %s)",
+                      self->field->flag->name, given, accepted);
+}
+
+/* "1" and "1%" */
+static gboolean
+put_percentage (const Flag *self, GError **error)
+{
+  char *end = NULL;
+  const double percent = g_ascii_strtod (self->text, &end);
+  if (end == self->text || (*end != '\0' && strcmp (end, "%") != 0) ||
+      !(percent > 0 && percent < 100))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "invalid --%s '%s' (use a percentage such as 1 or 0.5)",
+                        self->field->flag->name, self->text);
+  return put (self, percent / 100, error);
+}
+
+static gboolean
+put_text (const Flag *self, GError **error)
+{
+  g_autofree char *option = g_strconcat ("--", self->field->flag->name, NULL);
+  G_STRUCT_MEMBER (const char *, self->options, self->field->offset) = self->text;
+  return !is_path (self->field) || muster_cli_check_path (option, self->text, error);
+}
+
+static gboolean
+apply (const Flag *self, GError **error)
+{
+  gint64 time_us;
+  if (self->is_on || self->text == NULL)
+    return put (self, self->is_on ? 1 : self->number, error);
+  if (is_time (self->field))
+    return muster_cli_duration (self->text, &time_us, error) && put (self, time_us, error);
+  return self->field->kind == MUSTER_FIELD_DOUBLE ? put_percentage (self, error)
+                                                  : put_text (self, error);
+}
+
+gboolean
+muster_flags_apply (MusterFlags *self, GError **error)
+{
+  for (guint i = 0; i < self->flags->len; i++) {
+    const Flag *flag = self->flags->pdata[i];
+    if (is_given (flag) && !apply (flag, error))
+      return FALSE;
+  }
+  return TRUE;
+}

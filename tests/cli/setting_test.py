@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A new setting is a member of a struct in a header and a line of its comment. tests/cli/BUILD adds `patience` so to a copy of
+tests/base/sample.h: everything else that a setting has is made of it."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SETTING = os.path.abspath("tests/cli/setting")
+SENTENCE = "number of times to try again"
+PATIENCE = 60
+
+
+def run(*words):
+    done = subprocess.run([SETTING, "try", *words], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def made(script, *words):
+    """What a script of packaging/ makes of the command."""
+    return subprocess.run([sys.executable, "-B", "packaging/" + script, SETTING, *words],
+                          capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+
+
+class NewSetting(unittest.TestCase):
+    def write(self, text):
+        with tempfile.NamedTemporaryFile("w", dir="/tmp", delete=False) as file:
+            file.write(text)
+        self.addCleanup(os.unlink, file.name)
+        return file.name
+
+    def refuses(self, said, *words):
+        code, _, err = run(*words)
+        self.assertEqual((code, said in err), (3, True), err)
+
+    def test_has_a_flag(self):
+        self.assertEqual(run("--patience=7")[:2], (0, "patience 7 name - share 0 part -\n"))
+        self.assertEqual(run()[:2], (0, "patience 0 name - share 0 part -\n"))
+
+    def test_is_in_the_help_with_its_default(self):
+        self.assertRegex(run("--help")[1], r"  --patience=N +%s of --name \(default: 3\)\n" % SENTENCE)
+
+    def test_has_its_range_checked(self):
+        self.refuses("invalid --patience '101' (use a whole number from 1 to 100)", "--patience=101")
+        self.refuses("invalid --patience '-1' (use a whole number from 1 to 100)", "--patience=-1")
+
+    def test_is_a_key_of_the_configuration_file(self):
+        file = self.write("[try]\npatience=9\n")
+        self.assertEqual(run("--config=" + file)[:2], (0, "patience 9 name - share 0 part -\n"))
+        self.assertIn("patience 8 ", run("--config=" + file, "--patience=8")[1])
+        self.refuses("patience: invalid value 'x' (use a number)", "--config=" + self.write("[try]\npatience=x\n"))
+
+    def test_is_set_by_its_name_as_python_does(self):
+        self.assertIn("patience 5 ", run("--set=patience=5")[1])
+        self.refuses("invalid patience 101 of MusterSample", "--set=patience=101")
+
+    def test_is_in_the_manual(self):
+        page = made("make_page.py", self.write("@commands@\n@common@\n"))
+        self.assertIn('.BI \\-\\-patience= "N"\n' + SENTENCE, page)
+
+    def test_is_completed_by_each_shell(self):
+        self.assertIn("--patience= ", made("make_completion.py", "bash"))
+        self.assertIn("'--patience=-[%s of --name]:N: '" % SENTENCE, made("make_completion.py", "zsh"))
+        self.assertIn("-l patience -x -d '%s of --name'" % SENTENCE, made("make_completion.py", "fish"))
+
+    def test_is_in_what_the_reference_and_other_languages_read(self):
+        gir = self.write("")
+        subprocess.run(["g-ir-scanner", "--quiet", "--header-only", "--namespace=Sample", "--nsversion=0",
+                        "--identifier-prefix=Muster", "--symbol-prefix=muster", "--include=Gio-2.0", "--pkg=gio-2.0",
+                        "--output=" + gir, "tests/cli/grown.h"], check=True, timeout=PATIENCE)
+        with open(gir, encoding="utf-8") as file:
+            self.assertRegex(file.read(), r'<field name="patience"[^>]*>\s*<doc[^>]*>the %s of @name; 0: 3</doc>\s*<type name="guint"' % SENTENCE)
+
+
+class Flags(unittest.TestCase):
+    """The fields of tests/base/sample.h that have flags."""
+
+    def test_texts_and_structs_in_the_struct_have_them(self):
+        self.assertEqual(run("--name=a", "--text=b")[:2], (0, "patience 0 name a share 0 part b\n"))
+
+    def test_a_percentage_is_a_share(self):
+        self.assertIn(" share 0.025 ", run("--share=2.5%")[1])
+        self.assertIn(" share 0.5 ", run("--share=50")[1])
+        for wrong in ("0", "-1", "100", "x", "1x"):
+            code, _, err = run("--share=" + wrong)
+            self.assertEqual((code, "invalid --share '%s' (use a percentage such as 1 or 0.5)" % wrong in err), (3, True), err)
+        self.assertIn("invalid --share '60' (use a number from 0 to 0.5)", run("--share=60")[2])
+
+    def test_another_commands_flag_is_unknown(self):
+        self.assertIn("Unknown option --elsewhere", run("--elsewhere=1")[2])
+
+
+if __name__ == "__main__":
+    unittest.main()
