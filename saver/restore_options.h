@@ -20,18 +20,22 @@ typedef void (*MusterRestoreProgress) (guint64 done, guint64 total, gpointer use
  * MusterRestoreOptions:
  * @prefix: (nullable): restores exactly this checkpoint. Set either this or @directory
  * @directory: (nullable): restores the newest complete checkpoint of this directory
- * @allow_missing: a global variable that the checkpoint lacks runs its initializer, even if it has
- * a value on the master
+ * @allow_missing: (attributes flag=allow-missing): initialise variables that are missing in the
+ *   checkpoint, even if they have a value on the master
  * @may_lack: (nullable) (array zero-terminated=1): names of global variables. A checkpoint that has
  *   none of them is compatible: they run their initializers
- * @refuse_unexpected: a tensor that the graph doesn't restore is an error
- * @reshape: shapes need only have the same number of elements
+ * @refuse_unexpected: (attributes flag=refuse-unexpected of=prepare): refuse a checkpoint with
+ *   tensors that the graph doesn't restore
+ * @reshape: (attributes flag=reshape of=prepare): accept a different shape with the same number of
+ *   elements
  * @names: (nullable) (element-type utf8 utf8): the name of a variable in the graph to its name in
  *   the checkpoint
- * @fall_back_off: use only the latest checkpoint of the directory
- * @fall_back_to_files: if the state file can't be read, is missing or names only missing
- *   checkpoints, search the directory's files
- * @keep_damaged: skip a damaged checkpoint without quarantining it
+ * @fall_back_off: (attributes flag=no-fall-back of=prepare): fail if the latest checkpoint of the
+ *   directory is damaged
+ * @fall_back_to_files: (attributes flag=from-files): use the newest of the directory's files if its
+ *   state file is missing or unreadable, or names only missing checkpoints
+ * @keep_damaged: (attributes flag=keep-damaged of=prepare): skip a damaged checkpoint without
+ *   quarantining it
  * @needs: (nullable) (array zero-terminated=1): names in the checkpoint. A checkpoint that is
  *   incompatible with the graph and lacks one of these was saved without them: it is skipped, not
  *   quarantined

@@ -15,8 +15,8 @@ G_BEGIN_DECLS
  * @local_init_ops: (array zero-terminated=1): a list instead, run in one step (nullable)
  * @ready_op: NULL: readiness isn't checked
  * @ready_for_local_init_op: the gate before local init; needs local_init_op
- * @recovery_wait_us: the maximum interval between readiness checks in microseconds; 0: 30 s; below
- *   0 is INVALID_ARGUMENT
+ * @recovery_wait_us: (attributes flag=recovery-wait of=wait): the maximum poll interval on a master
+ *   that doesn't push readiness; 0: 30 s. Below 0 is INVALID_ARGUMENT
  * @local_init_run_options: a serialised RunOptions (nullable)
  * @config: a serialised ConfigProto for every session (nullable)
  * @clock: NULL: the machine's

@@ -79,15 +79,19 @@ typedef gboolean (*MusterContinueFunc) (MusterSession *session, gint64 *step, gi
  * @init_func: runs after the init ops (nullable)
  * @init_func_data: its data
  * @saver: NULL: nothing is restored
- * @checkpoint_dir: restores its latest checkpoint; NULL and "" are unset
- * @checkpoint_filename: restores this checkpoint instead
+ * @checkpoint_dir: (attributes flag=checkpoint-dir of=prepare arg=DIR): directory whose latest
+ *   checkpoint is restored, if any; `NULL`: none. "" is unset, too
+ * @checkpoint_filename: (attributes flag=checkpoint of=prepare arg=PREFIX): checkpoint to restore;
+ *   `NULL`: none. It is restored instead of the latest one of @checkpoint_dir
  * @restore: %NULL: defaults; copied, names referenced
  * @wait_for_checkpoint: wait for a checkpoint if there is none
  * @max_wait_us: microseconds to wait for a checkpoint; 0: 7200 s, not "don't wait"; below 0: check
  *   once; %MUSTER_WAIT_FOREVER. If none appears in time, that isn't an error
  * @timeout_us: of the whole operation, in microseconds; 0: %MUSTER_WAIT_FOREVER
- * @epoch: the chief's, if the model has a name; 0: the master assigns the next
- * @overwrite: initialise even a model that another chief has prepared, or whose job is over
+ * @epoch: (attributes flag=epoch of=prepare): the chief's epoch; the higher epoch wins; 0: the next
+ *   one. The master assigns it, if the model has a name
+ * @overwrite: (attributes flag=overwrite of=prepare): initialise a model that another chief has
+ *   prepared, or whose job is over
  * @reset_master: after the chief has claimed the model, it resets the master and continues in a new
  *   session, unless the ready op says that none of the model's variables has a value. No step of an
  *   earlier session runs on during the restore or init, and all other sessions are lost (ABORTED),

@@ -3,6 +3,7 @@
 
 #include "cli/commands/operation.h"
 #include "cli/common/cli.h"
+#include "cli/common/flags.h"
 #include "cli/output/json.h"
 #include "train/position/position_private.h"
 #include "train/train.h"
@@ -20,20 +21,17 @@ static const char summary[] =
     "isn't initialised again, and a job that is over isn't started again, except with --overwrite.";
 
 typedef struct {
-  char *directory; /* (owned) (nullable) */
-  char *prefix;    /* (owned) (nullable) */
-  gint64 epoch;
-  gboolean overwrite;
-  int n_tasks;                  /* of the job that is to train the model; 0: it has no positions */
+  MusterFlags *flags; /* (owned) */
+  MusterPrepareOptions what;
   MusterRestoreOptions restore; /* names are owned */
+  int n_tasks;                  /* of the job that is to train the model; 0: it has no positions */
   char **renamed;               /* (owned) (nullable) "VARIABLE=NAME" */
 } PrepareOptions;
 
 static void
 prepare_options_clear (PrepareOptions *self)
 {
-  g_free (self->directory);
-  g_free (self->prefix);
+  muster_flags_free (self->flags);
   g_strfreev (self->renamed);
   g_clear_pointer (&self->restore.names, g_hash_table_unref);
 }
@@ -135,7 +133,7 @@ prepare_model (const MusterCliOptions *options, const PrepareOptions *prepare)
   g_auto (MusterCliOperation) operation = {.n_tasks = (guint)prepare->n_tasks};
   if (!muster_cli_operation_begin (&operation, options, "preparing", 0, FALSE, &error))
     return muster_cli_fail (error);
-  if (prepare->directory != NULL || prepare->prefix != NULL) {
+  if (prepare->what.checkpoint_dir != NULL || prepare->what.checkpoint_filename != NULL) {
     saver = muster_saver_new (muster_scaffold_meta_graph (operation.scaffold), NULL, &error);
     if (saver == NULL) {
       g_clear_pointer (&operation.live, muster_live_end); /* before anything is printed */
@@ -145,16 +143,11 @@ prepare_model (const MusterCliOptions *options, const PrepareOptions *prepare)
   MusterRestoreOptions restore = prepare->restore;
   restore.progress = muster_live_restoring;
   restore.user_data = operation.live;
-  MusterPrepareOptions what = {
-      .init_op = muster_scaffold_init_op (operation.scaffold),
-      .saver = saver,
-      .checkpoint_dir = prepare->directory,
-      .checkpoint_filename = prepare->prefix,
-      .restore = &restore,
-      .timeout_us = options->timeout_us,
-      .epoch = prepare->epoch,
-      .overwrite = prepare->overwrite,
-  };
+  MusterPrepareOptions what = prepare->what;
+  what.init_op = muster_scaffold_init_op (operation.scaffold);
+  what.saver = saver;
+  what.restore = &restore;
+  what.timeout_us = options->timeout_us;
   g_autoptr (MusterSession) session = muster_session_manager_prepare_session (
       operation.manager, operation.master, &what, &operation.report,
       muster_live_cancellable (operation.live), &error);
@@ -167,46 +160,36 @@ prepare_model (const MusterCliOptions *options, const PrepareOptions *prepare)
   return muster_cli_result_exit (&result);
 }
 
+#define AT(field) MUSTER_CLI_AT (PrepareOptions, field)
+
+static const GOptionEntry entries[] = {
+    {"rename", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (renamed),
+     "read VARIABLE from the checkpoint's tensor NAME (default: its own name)", "VARIABLE=NAME"},
+    {"tasks", 0, 0, G_OPTION_ARG_INT, AT (n_tasks),
+     "prepare for `muster train --feed` with this number of tasks, chief and workers: add their "
+     "positions in the data to the model (default: none)",
+     "N"},
+    {NULL}};
+
+static gboolean
+parse (PrepareOptions *self, int argc, char **argv, MusterCliOptions *options, GError **error)
+{
+  self->flags = muster_flags_new ("prepare");
+  muster_flags_add_fields (self->flags, MUSTER_TYPE_PREPARE_OPTIONS, &self->what);
+  muster_flags_add_fields (self->flags, MUSTER_TYPE_RESTORE_OPTIONS, &self->restore);
+  muster_flags_add (self->flags, entries, self);
+  return muster_cli_parse (argc, argv, "", summary, muster_flags_entries (self->flags),
+                           MUSTER_CLI_OPERATION, options, NULL, error) &&
+         muster_flags_apply (self->flags, error) && parse_names (self, error);
+}
+
 int
 muster_cli_prepare (int argc, char **argv)
 {
   g_auto (PrepareOptions) prepare = {0};
   g_auto (MusterCliOptions) options = {0};
   g_autoptr (GError) error = NULL;
-  const GOptionEntry entries[] = {
-      {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &prepare.directory,
-       "directory whose latest checkpoint is restored, if any (default: none)", "DIR"},
-      {"checkpoint", 0, 0, G_OPTION_ARG_FILENAME, &prepare.prefix,
-       "checkpoint to restore (default: none)", "PREFIX"},
-      {"allow-missing", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.allow_missing,
-       "initialise variables that are missing in the checkpoint", NULL},
-      {"refuse-unexpected", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.refuse_unexpected,
-       "refuse a checkpoint with tensors that the graph doesn't restore", NULL},
-      {"reshape", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.reshape,
-       "accept a different shape with the same number of elements", NULL},
-      {"rename", 0, 0, G_OPTION_ARG_STRING_ARRAY, &prepare.renamed,
-       "read VARIABLE from the checkpoint's tensor NAME (default: its own name)", "VARIABLE=NAME"},
-      {"no-fall-back", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.fall_back_off,
-       "fail if the latest checkpoint is damaged", NULL},
-      {"keep-damaged", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.keep_damaged,
-       "don't set a damaged checkpoint aside", NULL},
-      {"from-files", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.fall_back_to_files,
-       "use the directory's files if its file 'checkpoint' is missing or damaged", NULL},
-      {"epoch", 0, 0, G_OPTION_ARG_INT64, &prepare.epoch,
-       "the chief's epoch; the higher epoch wins (default: the next one)", "N"},
-      {"tasks", 0, 0, G_OPTION_ARG_INT, &prepare.n_tasks,
-       "prepare for `muster train --feed` with this number of tasks, chief and workers: add their "
-       "positions in the data to the model (default: none)",
-       "N"},
-      {"overwrite", 0, 0, G_OPTION_ARG_NONE, &prepare.overwrite,
-       "initialise a model that another chief has prepared, or whose job is over", NULL},
-      {NULL}};
-  if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_OPERATION, &options, NULL,
-                         &error))
-    return muster_cli_fail (error);
-  if (!muster_cli_check_path ("--checkpoint-dir", prepare.directory, &error) ||
-      !muster_cli_check_path ("--checkpoint", prepare.prefix, &error) ||
-      !parse_names (&prepare, &error))
+  if (!parse (&prepare, argc, argv, &options, &error))
     return muster_cli_fail (error);
   if (prepare.n_tasks < 0) {
     muster_cli_say (stderr,
@@ -215,7 +198,7 @@ muster_cli_prepare (int argc, char **argv)
                     prepare.n_tasks);
     return MUSTER_EXIT_BAD_INPUT;
   }
-  if (prepare.epoch < 0) {
+  if (prepare.what.epoch < 0) {
     fprintf (stderr, "muster: prepare: --epoch must be 1 or more\n");
     return MUSTER_EXIT_BAD_INPUT;
   }

@@ -77,11 +77,6 @@ static const GOptionEntry entries[] = {
      "PERCENT"},
     {"save-secs", 0, 0, G_OPTION_ARG_STRING, AT (save_secs),
      "time between checkpoints (default: 10m)", "TIME"},
-    {"allow-missing", 0, 0, G_OPTION_ARG_NONE, AT (restore.allow_missing),
-     "initialise variables that are missing in the checkpoint, including positions", NULL},
-    {"from-files", 0, 0, G_OPTION_ARG_NONE, AT (restore.fall_back_to_files),
-     "resume from the newest of the directory's files if its state file is missing or unreadable",
-     NULL},
     {"no-positions", 0, 0, G_OPTION_ARG_NONE, AT (training.without_positions),
      "don't store each task's position in the data in the model", NULL},
     {"log-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (training.log_dir),
@@ -235,6 +230,7 @@ muster_train_options_parse (MusterTrainOptions *self, char *const *words, GError
   self->flags = muster_flags_new ("train");
   muster_flags_add (self->flags, entries, self);
   muster_flags_add_fields (self->flags, MUSTER_TYPE_SAVER_OPTIONS, &self->saver);
+  muster_flags_add_fields (self->flags, MUSTER_TYPE_RESTORE_OPTIONS, &self->restore);
   return muster_cli_parse ((int)g_strv_length ((char **)words), (char **)words, "", summary,
                            muster_flags_entries (self->flags), COMMON, &self->common, NULL,
                            error) &&

@@ -6,6 +6,7 @@
 #include "base/unpack_private.h"
 #include "cli/commands/operation.h"
 #include "cli/common/cli.h"
+#include "cli/common/flags.h"
 #include "cli/common/health.h"
 #include "cli/output/json.h"
 #include "cli/output/notify.h"
@@ -285,23 +286,22 @@ wait_by_name (const MusterCliOptions *options)
 int
 muster_cli_wait (int argc, char **argv)
 {
-  g_autofree char *recovery_wait = NULL;
+  static const GOptionEntry entries[] = {{"progress", 0, 0, G_OPTION_ARG_NONE, NULL,
+                                          "with --json: also print a line for each change", NULL},
+                                         {NULL}};
   gboolean json_lines = FALSE;
-  gint64 recovery_wait_us = 0;
+  MusterSessionManagerOptions manager = {0};
   g_auto (MusterCliOptions) options = {0};
   g_autoptr (GError) error = NULL;
-  const GOptionEntry entries[] = {
-      {"recovery-wait", 0, 0, G_OPTION_ARG_STRING, &recovery_wait,
-       "maximum poll interval on a master that doesn't push readiness (default: 30s)", "TIME"},
-      {"progress", 0, 0, G_OPTION_ARG_NONE, &json_lines,
-       "with --json: also print a line for each change", NULL},
-      {NULL}};
-  if (!muster_cli_parse (argc, argv, "", summary, entries,
+  g_autoptr (MusterFlags) flags = muster_flags_new ("wait");
+  muster_flags_add_fields (flags, MUSTER_TYPE_SESSION_MANAGER_OPTIONS, &manager);
+  muster_flags_add (flags, entries, &json_lines);
+  if (!muster_cli_parse (argc, argv, "", summary, muster_flags_entries (flags),
                          MUSTER_CLI_OPERATION | MUSTER_CLI_SHARED | MUSTER_CLI_BY_NAME, &options,
                          NULL, &error) ||
-      (recovery_wait != NULL && !muster_cli_duration (recovery_wait, &recovery_wait_us, &error)))
+      !muster_flags_apply (flags, &error))
     return muster_cli_fail (error);
   if (options.meta_graph == NULL)
     return wait_by_name (&options);
-  return wait_for_model (&options, recovery_wait_us, json_lines);
+  return wait_for_model (&options, manager.recovery_wait_us, json_lines);
 }

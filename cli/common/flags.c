@@ -66,7 +66,8 @@ muster_flags_add (MusterFlags *self, const GOptionEntry *own, gpointer data)
 static gboolean
 is_path (const MusterField *field)
 {
-  return g_strcmp0 (field->flag->value, "DIR") == 0 || g_strcmp0 (field->flag->value, "FILE") == 0;
+  static const char *const paths[] = {"DIR", "FILE", "PREFIX", NULL};
+  return field->flag->value != NULL && g_strv_contains (paths, field->flag->value);
 }
 
 static gboolean
