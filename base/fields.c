@@ -347,33 +347,39 @@ text_of (long double number)
   return g_strdup_printf (number == floorl (number) ? "%.20Lg" : "%.15Lg", number);
 }
 
-gboolean
-muster_field_put_number (const MusterField *field, gpointer self, long double number,
-                         char **accepted)
+void
+muster_field_range (const MusterField *field, long double *min, long double *max)
 {
-  const gboolean is_whole = field->kind != MUSTER_FIELD_DOUBLE;
   const MusterLimits *limit = &limits[field->kind];
-  const long double min = field->has_range ? MAX (limit->min, field->min) : limit->min;
-  const long double max = field->has_range ? MIN (limit->max, field->max) : limit->max;
-  if (number >= min && number <= max && (!is_whole || number == floorl (number))) {
-    put_number (field, self, number);
-    return TRUE;
-  }
-  g_autofree char *least = text_of (min), *most = text_of (max);
-  *accepted = g_strdup_printf ("%snumber from %s to %s", is_whole ? "whole " : "", least, most);
-  return FALSE;
+  *min = field->has_range ? MAX (limit->min, field->min) : limit->min;
+  *max = field->has_range ? MIN (limit->max, field->max) : limit->max;
+}
+
+gboolean
+muster_field_put_number (const MusterField *field, gpointer self, long double number)
+{
+  long double min, max;
+  muster_field_range (field, &min, &max);
+  if (!(number >= min && number <= max) ||
+      (field->kind != MUSTER_FIELD_DOUBLE && number != floorl (number)))
+    return FALSE;
+  put_number (field, self, number);
+  return TRUE;
 }
 
 static gboolean
 set_number (const MusterFields *fields, const MusterField *field, gpointer self, long double number,
             GError **error)
 {
-  g_autofree char *accepted = NULL;
-  if (muster_field_put_number (field, self, number, &accepted))
+  long double min, max;
+  if (muster_field_put_number (field, self, number))
     return TRUE;
-  g_autofree char *given = text_of (number);
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid %s %s of %s (use a %s)",
-                      field->name, given, fields->name, accepted);
+  muster_field_range (field, &min, &max);
+  g_autofree char *given = text_of (number), *least = text_of (min), *most = text_of (max);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid %s %s of %s (use a %snumber from %s to %s)", field->name, given,
+                      fields->name, field->kind != MUSTER_FIELD_DOUBLE ? "whole " : "", least,
+                      most);
 }
 
 /* --- the rest --- */

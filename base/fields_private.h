@@ -67,10 +67,9 @@ const MusterField *muster_fields_find (const MusterFields *fields, const char *n
  * before. To an array of pointers or values it adds one; NULL empties it. */
 void muster_field_put (const MusterField *field, gpointer self, gconstpointer value);
 
-/* Sets a number of a struct. FALSE if that field can't hold it, with what it can in *accepted
- * (transfer full): "whole number from 0 to 9". */
-gboolean muster_field_put_number (const MusterField *field, gpointer self, long double number,
-                                  char **accepted);
+/* Sets a number of a struct. FALSE if it isn't whole, and must be, or out of the field's range. */
+gboolean muster_field_put_number (const MusterField *field, gpointer self, long double number);
+void muster_field_range (const MusterField *field, long double *min, long double *max);
 
 /* (nullable) The fields of a boxed type. */
 const MusterFields *muster_fields_of (GType type);

@@ -5,7 +5,7 @@
 usage: fields.py --types TYPES HEADER...
        fields.py OUTPUT TYPES HEADER...
 The first form lists the types that all public headers declare, the second writes a table, prefix_fields, for each struct
-of the headers that has a prefix_get_type (). base/fields_private.h says what it is for.
+of the headers that has a prefix_get_type () or a flag. base/fields_private.h says what it is for.
 """
 import re
 import sys
@@ -50,7 +50,8 @@ class Types:
         return prefix + "_get_type" if name in GLIB or prefix in self.boxed else None
 
     def structs(self):
-        return [struct for struct in self.own.structs if prefix_of(struct.name) in self.boxed]
+        return [struct for struct in self.own.structs
+                if prefix_of(struct.name) in self.boxed or any("flag" in field.attributes for field in struct.fields)]
 
 
 def kind_of(types, struct, field):

@@ -58,13 +58,14 @@ def messages():
     )
     native.exports_files(protos)
 
-def module(deps = [], copts = [], exclude = [], public = []):
+def module(deps = [], copts = [], exclude = [], public = [], options = []):
     """The library of this package's folder, over the modules that MODULES gives it.
 
     Args:
       deps: system libraries besides GLib.
       copts: further compiler flags.
       exclude: sources that belong to another target.
+      options: private headers with structs that have flags.
       public: the installed headers of a folder outside the library; of one inside, all are but *_private.h.
     """
     folder = native.package_name()
@@ -80,12 +81,12 @@ def module(deps = [], copts = [], exclude = [], public = []):
     if folder.split("/")[0] in LIBRARY:
         public = native.glob(["*.h"], exclude = ["*_private.h"] + exclude)
     fields = []
-    if public:
-        # the tables of the structs that the public headers declare
+    if public or options:
+        # the tables of the structs that they declare
         fields = [folder.split("/")[-1] + "_fields.c"]
         native.genrule(
             name = "fields",
-            srcs = ["//bazel:types"] + public,
+            srcs = ["//bazel:types"] + public + options,
             outs = fields,
             cmd = "exec /usr/bin/python3 -B $(location //bazel:fields.py) $@ $(SRCS)",
             tools = ["//bazel:declarations.py", "//bazel:fields.py"],

@@ -23,8 +23,8 @@ G_BEGIN_DECLS
  * @keep_every_n_hours: preserve a checkpoint every so many hours; 0: the SaverDef's; below 0: none
  *   is preserved
  * @keep_rule: which ones are preserved
- * @keep_every_steps: (attributes flag=keep-every-steps of=train): keep for good the first checkpoint
- *   at or after each multiple of N steps; 0: as the directory's last job; below 0: none
+ * @keep_every_steps: (attributes flag=keep-every-steps of=train): keep for good the first
+ * checkpoint at or after each multiple of N steps; 0: as the directory's last job; below 0: none
  * @keep_best: (attributes flag=keep-best of=train): the number of checkpoints with the best @metric
  *   to keep beside the newest; 0: as the directory's last job; below 0: none
  * @metric: (nullable) (attributes flag=metric of=train arg=NAME[:OUTPUT]:max|min): the metric that

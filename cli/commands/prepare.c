@@ -175,8 +175,8 @@ static gboolean
 parse (PrepareOptions *self, int argc, char **argv, MusterCliOptions *options, GError **error)
 {
   self->flags = muster_flags_new ("prepare");
-  muster_flags_add_fields (self->flags, MUSTER_TYPE_PREPARE_OPTIONS, &self->what);
-  muster_flags_add_fields (self->flags, MUSTER_TYPE_RESTORE_OPTIONS, &self->restore);
+  muster_flags_add_options (self->flags, MUSTER_TYPE_PREPARE_OPTIONS, &self->what);
+  muster_flags_add_options (self->flags, MUSTER_TYPE_RESTORE_OPTIONS, &self->restore);
   muster_flags_add (self->flags, entries, self);
   return muster_cli_parse (argc, argv, "", summary, muster_flags_entries (self->flags),
                            MUSTER_CLI_OPERATION, options, NULL, error) &&

@@ -20,8 +20,8 @@ static const char summary[] =
 
 /* What somebody asks for. */
 typedef struct {
-  char *directory; /* (owned) */
-  char *when_full; /* (owned) (nullable) */
+  char *directory;    /* (owned) */
+  char *when_full;    /* (owned) (nullable) */
   MusterFlags *flags; /* (owned) */
   MusterSaverOptions saver;
 } CommandOptions;
@@ -177,7 +177,7 @@ parse (CommandOptions *self, int argc, char **argv, MusterCliOptions *options, G
 {
   self->flags = muster_flags_new ("save");
   muster_flags_add (self->flags, entries, self);
-  muster_flags_add_fields (self->flags, MUSTER_TYPE_SAVER_OPTIONS, &self->saver);
+  muster_flags_add_options (self->flags, MUSTER_TYPE_SAVER_OPTIONS, &self->saver);
   return muster_cli_parse (argc, argv, "", summary, muster_flags_entries (self->flags),
                            MUSTER_CLI_SESSION | MUSTER_CLI_SHARED, options, NULL, error) &&
          check_options (self, error);

@@ -90,24 +90,14 @@ static const GOptionEntry entries[] = {
      "key of the client certificate (default: none)", "FILE"},
     {"master-token-file", 0, 0, G_OPTION_ARG_FILENAME, AT (master_token),
      "file with the token to send to the master (default: none)", "FILE"},
-    {"max-sessions", 0, 0, G_OPTION_ARG_INT64, AT (max_sessions),
-     "maximum number of sessions (default: 20000)", "N"},
-    {"max-graph-bytes", 0, 0, G_OPTION_ARG_INT64, AT (max_graph_bytes),
-     "maximum size of a graph (default: 1 GiB)", "N"},
-    {"max-steps", 0, 0, G_OPTION_ARG_INT64, AT (max_steps),
-     "maximum number of steps at once (default: 1000)", "N"},
-    {"max-watchers", 0, 0, G_OPTION_ARG_INT64, AT (max_watchers),
-     "maximum number of waiting clients (default: 50000)", "N"},
-    {"max-request-bytes", 0, 0, G_OPTION_ARG_INT64, AT (max_request_bytes),
-     "maximum size of a request (default: 2 GiB)", "N"},
+    {NULL}};
+
+/* behind the limits */
+static const GOptionEntry more_entries[] = {
     {"max-memory", 0, 0, G_OPTION_ARG_STRING, AT (max_memory),
      "maximum memory for tensors, graphs, tables and messages together, as 8GiB or 50% of the "
      "machine's memory or of the control group's limit (default: 80%)",
      "SIZE"},
-    {"max-op-bytes", 0, 0, G_OPTION_ARG_INT64, AT (max_op_bytes),
-     "maximum memory that one operation allocates (default: half of the machine's memory, "
-     "or of the control group's limit)",
-     "N"},
     {"idle-session", 0, 0, G_OPTION_ARG_STRING, AT (idle_session),
      "time after which idle sessions are closed (default: never; sessions of muster's clients "
      "are closed when the client is gone)",
@@ -144,6 +134,7 @@ muster_serve_options_clear (MusterServeOptions *self)
   g_clear_pointer (&self->http_hosts, g_strfreev);
   g_clear_pointer (&self->expected, g_strfreev);
   g_clear_pointer (&self->cluster, muster_cluster_spec_free);
+  g_clear_pointer (&self->flags, muster_flags_free);
   g_clear_pointer (&self->file, muster_config_file_free);
   g_clear_pointer (&self->given, g_strfreev);
   g_clear_pointer (&self->credentials, muster_rpc_credentials_unref);
@@ -180,17 +171,14 @@ read_words (MusterServeOptions *self, const GOptionEntry *filed, char *const *ar
   self->file = muster_config_file_load (config, "serve", error);
   if (self->file != NULL)
     self->given = muster_config_file_merge (self->file, filed, argv, error);
+  muster_flags_set_file (self->flags, self->file);
   return self->given != NULL;
 }
 
 const char *
 muster_serve_options_name (const MusterServeOptions *self, const char *name)
 {
-  const char *origin = self->file != NULL ? muster_config_file_origin (self->file, name) : NULL;
-  if (origin != NULL)
-    return origin;
-  g_autofree char *flag = g_strconcat ("--", name, NULL);
-  return g_intern_string (flag);
+  return muster_flags_name (self->flags, name);
 }
 
 gboolean
@@ -198,12 +186,17 @@ muster_serve_options_parse (MusterServeOptions *self, int argc G_GNUC_UNUSED, ch
                             GError **error)
 {
   g_auto (MusterCliOptions) none = {0};
-  g_autofree GOptionEntry *bound = muster_cli_bind (entries, self);
-  if (!read_words (self, bound + N_UNFILED, argv, error) ||
-      !muster_cli_parse ((int)g_strv_length (self->given), self->given, "", summary, bound, 0,
-                         &none, NULL, error) ||
+  self->flags = muster_flags_new ("serve");
+  muster_flags_add (self->flags, entries, self);
+  muster_flags_add_fields (self->flags, &muster_server_limits_fields, &self->limits);
+  muster_flags_add_options (self->flags, MUSTER_TYPE_LOCAL_MASTER_OPTIONS, &self->local);
+  muster_flags_add (self->flags, more_entries, self);
+  const GOptionEntry *all = muster_flags_entries (self->flags);
+  if (!read_words (self, all + N_UNFILED, argv, error) ||
+      !muster_cli_parse ((int)g_strv_length (self->given), self->given, "", summary, all, 0, &none,
+                         NULL, error) ||
       !muster_cli_log_set (self->log_level, self->log_format, MUSTER_LOG_OF_SERVICE, error) ||
-      !muster_serve_options_task (self, error))
+      !muster_flags_apply (self->flags, error) || !muster_serve_options_task (self, error))
     return FALSE;
   self->addresses = g_strsplit (self->listen, ",", -1);
   return TRUE;

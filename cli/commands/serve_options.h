@@ -2,6 +2,8 @@
 #pragma once
 
 #include "cli/common/config_file.h"
+#include "cli/common/flags.h"
+#include "engine/session/local_master.h"
 #include "server/server.h"
 #include "session/cluster/cluster_spec.h"
 
@@ -23,7 +25,9 @@ typedef struct {
   MusterClusterSpec *cluster;   /* (owned) (nullable) whose task the master is to be */
   char **http_hosts;            /* (owned) (nullable) */
   char *log_level, *log_format; /* (owned) (nullable) */
-  gint64 max_sessions, max_graph_bytes, max_steps, max_watchers, max_request_bytes, max_op_bytes;
+  MusterFlags *flags;           /* (owned) */
+  MusterServerLimits limits;
+  MusterLocalMasterOptions local;
   gboolean insecure, check_config;
   char **roles;                      /* (owned) (nullable) NAME=ROLE */
   char *config;                      /* (owned) (nullable) file */
@@ -39,7 +43,8 @@ void muster_serve_options_clear (MusterServeOptions *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterServeOptions, muster_serve_options_clear)
 
 /* Parses the command line and the file of --config, and sets up the log; --help prints and exits.
- * An option must be in the table of serve_options.c; then the file may set it too. */
+ * An option must be in a table of serve_options.c, or in that of a
+ * struct's fields; then the file may set it too. */
 gboolean muster_serve_options_parse (MusterServeOptions *self, int argc, char **argv,
                                      GError **error);
 

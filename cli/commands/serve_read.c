@@ -35,18 +35,6 @@ check_names (const MusterServeOptions *self, const char *name, char **given, con
   return TRUE;
 }
 
-/* 0 if the option is absent: the default. */
-static gboolean
-check_limit (const MusterServeOptions *self, const char *name, gint64 given, gint64 most,
-             GError **error)
-{
-  if (given >= 0 && given <= most)
-    return TRUE;
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "%s=%" G_GINT64_FORMAT " is out of range (use 1 to %" G_GINT64_FORMAT ")",
-                      muster_serve_options_name (self, name), given, most);
-}
-
 static gboolean
 read_memory (const MusterServeOptions *self, gsize *n_bytes, GError **error)
 {
@@ -64,21 +52,10 @@ static gboolean
 read_limits (const MusterServeOptions *self, MusterServerLimits *limits, GError **error)
 {
   gsize memory_bytes;
-  if (!check_limit (self, "max-sessions", self->max_sessions, G_MAXINT, error) ||
-      !check_limit (self, "max-graph-bytes", self->max_graph_bytes, G_MAXINT64, error) ||
-      !check_limit (self, "max-steps", self->max_steps, G_MAXINT, error) ||
-      !check_limit (self, "max-watchers", self->max_watchers, G_MAXINT, error) ||
-      !check_limit (self, "max-request-bytes", self->max_request_bytes, G_MAXINT32, error) ||
-      !read_memory (self, &memory_bytes, error))
+  if (!read_memory (self, &memory_bytes, error))
     return FALSE;
-  *limits = (MusterServerLimits){
-      .sessions = (guint)self->max_sessions,
-      .graph_bytes = (gsize)self->max_graph_bytes,
-      .steps = (guint)self->max_steps,
-      .watchers = (guint)self->max_watchers,
-      .request_bytes = (gsize)self->max_request_bytes,
-      .memory_bytes = memory_bytes,
-  };
+  *limits = self->limits;
+  limits->memory_bytes = memory_bytes;
   return TRUE;
 }
 
@@ -223,12 +200,11 @@ muster_serve_options_master (MusterServeOptions *self, GError **error)
   };
   g_autoptr (MusterStorage) storage = NULL;
   const char *target = self->target != NULL ? self->target : "local";
-  if (!check_limit (self, "max-op-bytes", self->max_op_bytes, G_MAXINT64, error) ||
-      !muster_serve_files_storage (self, &storage, error))
+  if (!muster_serve_files_storage (self, &storage, error))
     return NULL;
-  const MusterLocalMasterOptions options = {.storage = storage,
-                                            .max_op_bytes = (guint64)self->max_op_bytes};
-  if (self->max_op_bytes != 0 && !g_str_equal (target, "local")) {
+  MusterLocalMasterOptions options = self->local;
+  options.storage = storage;
+  if (options.max_op_bytes != 0 && !g_str_equal (target, "local")) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "%s has no effect on '%s': it limits operations that run in this "
                  "process; remove it, or use --master=local",
@@ -242,7 +218,7 @@ muster_serve_options_master (MusterServeOptions *self, GError **error)
       : muster_serve_files_are_of_child (self)
           ? muster_tensorflow_master_new_within (target, directories, error)
           : muster_cli_master_at (target, &files, &self->master_credentials, error);
-  if (master == NULL || (self->max_op_bytes == 0 && storage == NULL))
+  if (master == NULL || (options.max_op_bytes == 0 && storage == NULL))
     return g_steal_pointer (&master);
   return muster_local_master_new_with_options (&options);
 }

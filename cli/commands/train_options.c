@@ -229,8 +229,8 @@ muster_train_options_parse (MusterTrainOptions *self, char *const *words, GError
 {
   self->flags = muster_flags_new ("train");
   muster_flags_add (self->flags, entries, self);
-  muster_flags_add_fields (self->flags, MUSTER_TYPE_SAVER_OPTIONS, &self->saver);
-  muster_flags_add_fields (self->flags, MUSTER_TYPE_RESTORE_OPTIONS, &self->restore);
+  muster_flags_add_options (self->flags, MUSTER_TYPE_SAVER_OPTIONS, &self->saver);
+  muster_flags_add_options (self->flags, MUSTER_TYPE_RESTORE_OPTIONS, &self->restore);
   return muster_cli_parse ((int)g_strv_length ((char **)words), (char **)words, "", summary,
                            muster_flags_entries (self->flags), COMMON, &self->common, NULL,
                            error) &&

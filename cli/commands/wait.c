@@ -294,7 +294,7 @@ muster_cli_wait (int argc, char **argv)
   g_auto (MusterCliOptions) options = {0};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterFlags) flags = muster_flags_new ("wait");
-  muster_flags_add_fields (flags, MUSTER_TYPE_SESSION_MANAGER_OPTIONS, &manager);
+  muster_flags_add_options (flags, MUSTER_TYPE_SESSION_MANAGER_OPTIONS, &manager);
   muster_flags_add (flags, entries, &json_lines);
   if (!muster_cli_parse (argc, argv, "", summary, muster_flags_entries (flags),
                          MUSTER_CLI_OPERATION | MUSTER_CLI_SHARED | MUSTER_CLI_BY_NAME, &options,

@@ -81,13 +81,9 @@ typedef enum {
                          MUSTER_CLI_CLUSTER | MUSTER_CLI_TRACE | MUSTER_CLI_LOG,
 } MusterCliWants;
 
-/* For a table of options that is static data: the place of a field in the struct that the options
- * are read into. Such a table is bound before it is used. */
+/* For a table of options that is static data (cli/common/flags.h): the place of a field in the
+ * struct that the options are read into. */
 #define MUSTER_CLI_AT(Type, field) ((gpointer)G_STRUCT_OFFSET (Type, field))
-
-/* A table (NULL-terminated) with the fields of a struct in the place of their offsets.
- * (transfer full) (array zero-terminated) */
-GOptionEntry *muster_cli_bind (const GOptionEntry *entries, gpointer options);
 
 /* Parses a command's arguments: its own entries (NULL-terminated) and the common ones in wants, of
  * which --meta-graph and --master are required. usage is the text after the command's name ("DIR"),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/common/flags.h"
 
-#include "base/fields_private.h"
 #include "cli/common/cli.h"
 
 #include <string.h>
@@ -19,8 +18,9 @@ typedef struct {
 
 struct _MusterFlags {
   const char *command;
-  GArray *entries;  /* (element-type GOptionEntry) zero-terminated */
-  GPtrArray *flags; /* (element-type Flag) */
+  MusterConfigFile *file; /* (not owned) (nullable) */
+  GArray *entries;        /* (element-type GOptionEntry) zero-terminated */
+  GPtrArray *flags;       /* (element-type Flag) */
 };
 
 static void
@@ -34,7 +34,7 @@ flag_free (gpointer data)
 MusterFlags *
 muster_flags_new (const char *command)
 {
-  MusterFlags *self = g_new (MusterFlags, 1);
+  MusterFlags *self = g_new0 (MusterFlags, 1);
   self->command = command;
   self->entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
   self->flags = g_ptr_array_new_with_free_func (flag_free);
@@ -81,8 +81,8 @@ add_flag (MusterFlags *self, const MusterField *field, gpointer options)
 {
   const MusterFieldFlag *flag = field->flag;
   Flag *parsed = g_new0 (Flag, 1);
-  GOptionEntry entry = {flag->name, 0, 0, G_OPTION_ARG_STRING, &parsed->text, flag->help,
-                        flag->value};
+  GOptionEntry entry = {flag->name,    0,          0,          G_OPTION_ARG_STRING,
+                        &parsed->text, flag->help, flag->value};
   *parsed = (Flag){.field = field, .options = options, .number = NOT_GIVEN};
   if (field->kind == MUSTER_FIELD_BOOLEAN) {
     entry.arg = G_OPTION_ARG_NONE;
@@ -107,16 +107,26 @@ is_for (const MusterFlags *self, const MusterFieldFlag *flag)
 }
 
 void
-muster_flags_add_fields (MusterFlags *self, GType type, gpointer options)
+muster_flags_add_fields (MusterFlags *self, const MusterFields *fields, gpointer options)
 {
-  const MusterFields *fields = muster_fields_of (type);
-  for (gsize i = 0; fields != NULL && i < fields->n; i++) {
+  for (gsize i = 0; i < fields->n; i++) {
     const MusterField *field = &fields->fields[i];
-    if (field->kind == MUSTER_FIELD_VALUE)
-      muster_flags_add_fields (self, field->type (), G_STRUCT_MEMBER_P (options, field->offset));
-    else if (field->flag != NULL && is_for (self, field->flag))
+    if (field->flag != NULL && is_for (self, field->flag))
       add_flag (self, field, options);
   }
+  for (gsize i = 0; i < fields->n; i++) {
+    const MusterField *field = &fields->fields[i];
+    if (field->kind == MUSTER_FIELD_VALUE)
+      muster_flags_add_options (self, field->type (), G_STRUCT_MEMBER_P (options, field->offset));
+  }
+}
+
+void
+muster_flags_add_options (MusterFlags *self, GType type, gpointer options)
+{
+  const MusterFields *fields = muster_fields_of (type);
+  if (fields != NULL)
+    muster_flags_add_fields (self, fields, options);
 }
 
 const GOptionEntry *
@@ -126,6 +136,22 @@ muster_flags_entries (const MusterFlags *self)
 }
 
 /* --- what was given --- */
+
+void
+muster_flags_set_file (MusterFlags *self, MusterConfigFile *file)
+{
+  self->file = file;
+}
+
+const char *
+muster_flags_name (const MusterFlags *self, const char *name)
+{
+  const char *origin = self->file != NULL ? muster_config_file_origin (self->file, name) : NULL;
+  if (origin != NULL)
+    return origin;
+  g_autofree char *flag = g_strconcat ("--", name, NULL);
+  return g_intern_string (flag);
+}
 
 static gboolean
 is_given (const Flag *self)
@@ -144,51 +170,57 @@ muster_flags_is_given (const MusterFlags *self, const char *name)
   return FALSE;
 }
 
+/* 0 is the default, and isn't named. */
 static gboolean
-put (const Flag *self, long double number, GError **error)
+put (const MusterFlags *self, const Flag *flag, long double number, GError **error)
 {
-  g_autofree char *accepted = NULL;
-  if (muster_field_put_number (self->field, self->options, number, &accepted))
+  long double min, max;
+  if (muster_field_put_number (flag->field, flag->options, number))
     return TRUE;
-  g_autofree char *given = self->text != NULL
-                               ? g_strdup (self->text)
-                               : g_strdup_printf ("%" G_GINT64_FORMAT, self->number);
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid --%s '%s' (use a %s)",
-                      self->field->flag->name, given, accepted);
+  muster_field_range (flag->field, &min, &max);
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT, "%s=%.0Lf is out of range (use %.0Lf to %.0Lf)",
+      muster_flags_name (self, flag->field->flag->name), number, min == 0 ? 1.0L : min, max);
+}
+
+static gboolean
+put_time (const MusterFlags *self, const Flag *flag, GError **error)
+{
+  gint64 time_us;
+  return muster_cli_duration (flag->text, &time_us, error) && put (self, flag, time_us, error);
 }
 
 /* "1" and "1%" */
 static gboolean
-put_percentage (const Flag *self, GError **error)
+put_percentage (const MusterFlags *self, const Flag *flag, GError **error)
 {
   char *end = NULL;
-  const double percent = g_ascii_strtod (self->text, &end);
-  if (end == self->text || (*end != '\0' && strcmp (end, "%") != 0) ||
-      !(percent > 0 && percent < 100))
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "invalid --%s '%s' (use a percentage such as 1 or 0.5)",
-                        self->field->flag->name, self->text);
-  return put (self, percent / 100, error);
+  const double percent = g_ascii_strtod (flag->text, &end);
+  return (end != flag->text && (*end == '\0' || strcmp (end, "%") == 0) && percent > 0 &&
+          percent < 100 && muster_field_put_number (flag->field, flag->options, percent / 100)) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid %s '%s' (use a percentage such as 1 or 0.5)",
+                      muster_flags_name (self, flag->field->flag->name), flag->text);
 }
 
 static gboolean
-put_text (const Flag *self, GError **error)
+put_text (const MusterFlags *self, const Flag *flag, GError **error)
 {
-  g_autofree char *option = g_strconcat ("--", self->field->flag->name, NULL);
-  G_STRUCT_MEMBER (const char *, self->options, self->field->offset) = self->text;
-  return !is_path (self->field) || muster_cli_check_path (option, self->text, error);
+  G_STRUCT_MEMBER (const char *, flag->options, flag->field->offset) = flag->text;
+  return !is_path (flag->field) ||
+         muster_cli_check_path (muster_flags_name (self, flag->field->flag->name), flag->text,
+                                error);
 }
 
 static gboolean
-apply (const Flag *self, GError **error)
+apply (const MusterFlags *self, const Flag *flag, GError **error)
 {
-  gint64 time_us;
-  if (self->is_on || self->text == NULL)
-    return put (self, self->is_on ? 1 : self->number, error);
-  if (is_time (self->field))
-    return muster_cli_duration (self->text, &time_us, error) && put (self, time_us, error);
-  return self->field->kind == MUSTER_FIELD_DOUBLE ? put_percentage (self, error)
-                                                  : put_text (self, error);
+  if (flag->is_on || flag->text == NULL)
+    return put (self, flag, flag->is_on ? 1 : flag->number, error);
+  if (is_time (flag->field))
+    return put_time (self, flag, error);
+  return flag->field->kind == MUSTER_FIELD_DOUBLE ? put_percentage (self, flag, error)
+                                                  : put_text (self, flag, error);
 }
 
 gboolean
@@ -196,7 +228,7 @@ muster_flags_apply (MusterFlags *self, GError **error)
 {
   for (guint i = 0; i < self->flags->len; i++) {
     const Flag *flag = self->flags->pdata[i];
-    if (is_given (flag) && !apply (flag, error))
+    if (is_given (flag) && !apply (self, flag, error))
       return FALSE;
   }
   return TRUE;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gio/gio.h>
+#include "base/fields_private.h"
+#include "cli/common/config_file.h"
 
 G_BEGIN_DECLS
 
@@ -18,11 +19,19 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterFlags, muster_flags_free)
 /* Adds a command's own options (NULL-terminated): arg_data are offsets in data. */
 void muster_flags_add (MusterFlags *self, const GOptionEntry *own, gpointer data);
 
-/* Adds the flags of a struct of options, and of the structs in it. */
-void muster_flags_add_fields (MusterFlags *self, GType type, gpointer options);
+/* Adds the flags of a struct of options, and then of the structs in it. */
+void muster_flags_add_fields (MusterFlags *self, const MusterFields *fields, gpointer options);
+/* The same of a boxed type. */
+void muster_flags_add_options (MusterFlags *self, GType type, gpointer options);
 
 /* The options, in the order in which they were added; borrowed until the next is added. */
 const GOptionEntry *muster_flags_entries (const MusterFlags *self);
+
+/* The file (nullable) (not owned) whose options were merged into the command line, for messages. */
+void muster_flags_set_file (MusterFlags *self, MusterConfigFile *file);
+
+/* An option's name for messages: "--NAME", or where the file sets it; borrowed. */
+const char *muster_flags_name (const MusterFlags *self, const char *name);
 
 /* TRUE if the command line, as parsed, gives a field's flag. */
 gboolean muster_flags_is_given (const MusterFlags *self, const char *name);

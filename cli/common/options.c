@@ -86,18 +86,6 @@ need (const char *command, const char *option, const char *value, GError **error
 
 /* --- the options --- */
 
-GOptionEntry *
-muster_cli_bind (const GOptionEntry *entries, gpointer options)
-{
-  gsize n = 0;
-  while (entries[n].long_name != NULL)
-    n++;
-  GOptionEntry *bound = g_memdup2 (entries, (n + 1) * sizeof *entries);
-  for (gsize i = 0; i < n; i++)
-    bound[i].arg_data = (char *)options + GPOINTER_TO_SIZE (entries[i].arg_data);
-  return bound;
-}
-
 static void
 append_entries (GArray *entries, const GOptionEntry *more, gsize n)
 {

@@ -30,8 +30,9 @@ MusterMaster *muster_local_master_new (void);
 /**
  * MusterLocalMasterOptions:
  * @storage: for save, restore and merge ops; %NULL: local files
- * @max_op_bytes: the maximum memory of one operation of a step in bytes, for outputs and temporary
- *   data; 0: half of the process's memory. Beyond it the step fails with RESOURCE_EXHAUSTED
+ * @max_op_bytes: (attributes flag=max-op-bytes max=9223372036854775807): maximum memory that one
+ *   operation allocates; 0: half of the machine's memory, or of the control group's limit. Its
+ *   outputs and temporary data count, in bytes. Beyond it the step fails with RESOURCE_EXHAUSTED
  *
  * What an engine is made of.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A command whose options are the fields of a struct, one of which was added to its header
- * (grown.h): "setting try [OPTION…]". It prints the setting that was added. --config=FILE is read as
- * serve does, --set=NAME=VALUE sets a field by its name, as Python does. */
+ * (grown.h): "setting try [OPTION…]". It prints the setting that was added. --config=FILE is read
+ * as serve does, --set=NAME=VALUE sets a field by its name, as Python does. */
 #include "base/fields_private.h"
 #include "base/options.h"
 #include "cli/common/cli.h"
@@ -18,12 +18,11 @@ typedef struct {
   char *config, *set;
 } Own;
 
-static const GOptionEntry own[] = {
-    {"config", 0, 0, G_OPTION_ARG_FILENAME, MUSTER_CLI_AT (Own, config), "file with options",
-     "FILE"},
-    {"set", 0, 0, G_OPTION_ARG_STRING, MUSTER_CLI_AT (Own, set), "a field by its name",
-     "NAME=VALUE"},
-    {NULL}};
+static const GOptionEntry own[] = {{"config", 0, 0, G_OPTION_ARG_FILENAME,
+                                    MUSTER_CLI_AT (Own, config), "file with options", "FILE"},
+                                   {"set", 0, 0, G_OPTION_ARG_STRING, MUSTER_CLI_AT (Own, set),
+                                    "a field by its name", "NAME=VALUE"},
+                                   {NULL}};
 
 static gboolean
 set (MusterSample *options, const char *text, GError **error)
@@ -53,7 +52,7 @@ run (char **argv, Own *words, MusterSample *options, MusterFlags *flags, GError 
 {
   g_auto (MusterCliOptions) none = {0};
   muster_flags_add (flags, own, words);
-  muster_flags_add_fields (flags, muster_sample_get_type (), options);
+  muster_flags_add_options (flags, muster_sample_get_type (), options);
   g_auto (GStrv) given = merge (argv, muster_flags_entries (flags), error);
   if (given == NULL ||
       !muster_cli_parse ((int)g_strv_length (given), given, "", "Tries a setting.\n",

@@ -43,8 +43,8 @@ class NewSetting(unittest.TestCase):
         self.assertRegex(run("--help")[1], r"  --patience=N +%s of --name \(default: 3\)\n" % SENTENCE)
 
     def test_has_its_range_checked(self):
-        self.refuses("invalid --patience '101' (use a whole number from 1 to 100)", "--patience=101")
-        self.refuses("invalid --patience '-1' (use a whole number from 1 to 100)", "--patience=-1")
+        self.refuses("--patience=101 is out of range (use 1 to 100)", "--patience=101")
+        self.refuses("--patience=-1 is out of range (use 1 to 100)", "--patience=-1")
 
     def test_is_a_key_of_the_configuration_file(self):
         file = self.write("[try]\npatience=9\n")
@@ -83,10 +83,9 @@ class Flags(unittest.TestCase):
     def test_a_percentage_is_a_share(self):
         self.assertIn(" share 0.025 ", run("--share=2.5%")[1])
         self.assertIn(" share 0.5 ", run("--share=50")[1])
-        for wrong in ("0", "-1", "100", "x", "1x"):
+        for wrong in ("0", "-1", "60", "100", "x", "1x"):
             code, _, err = run("--share=" + wrong)
             self.assertEqual((code, "invalid --share '%s' (use a percentage such as 1 or 0.5)" % wrong in err), (3, True), err)
-        self.assertIn("invalid --share '60' (use a number from 0 to 0.5)", run("--share=60")[2])
 
     def test_another_commands_flag_is_unknown(self):
         self.assertIn("Unknown option --elsewhere", run("--elsewhere=1")[2])
