@@ -116,6 +116,9 @@ int bench_run_apart (char **argv);
 /* What "bench --first-save" does: prints the steps per second before and after a first save. */
 #define BENCH_FIRST_SAVE "--first-save"
 int bench_first_save (void);
+/* What "bench --cluster" does, in a network namespace of its own. */
+#define BENCH_CLUSTER "--cluster"
+int bench_cluster_in_namespace (void);
 /* What "bench --wait-crowd HOST:PORT" runs: very many clients that wait for a server. */
 int bench_wait_crowd (const char *address);
 
@@ -230,6 +233,7 @@ void bench_crowd_tls (void);
 void bench_recovery (void);
 void bench_recovery_crowd (void);
 void bench_outage (void);
+void bench_cluster (void);
 void bench_elastic (void);
 void bench_python (void);
 void bench_save (void);

@@ -29,6 +29,7 @@ static const struct {
     {"recovery", bench_recovery, FALSE},
     {"recovery-crowd", bench_recovery_crowd, TRUE},
     {"outage", bench_outage, TRUE},
+    {"cluster", bench_cluster, TRUE},
     {"elastic", bench_elastic, TRUE},
     {"python", bench_python, FALSE},
     {"save", bench_save, FALSE},
@@ -95,6 +96,8 @@ main (int argc, char **argv)
     return bench_serve_bulk ();
   if (argc == 2 && strcmp (argv[1], "--serve-muster") == 0)
     return bench_serve_muster ();
+  if (argc == 2 && strcmp (argv[1], BENCH_CLUSTER) == 0)
+    return bench_cluster_in_namespace ();
   if (argc == 2 && strcmp (argv[1], BENCH_FIRST_SAVE) == 0)
     return bench_first_save ();
   if (argc >= 3 && strcmp (argv[1], BENCH_RUN_APART) == 0)

@@ -4,45 +4,17 @@ tensorflow_outage.py TASK ADDRESS META DIRECTORY SECONDS: a task of a job on tha
 TensorFlow's MonitoredTrainingSession trains the model of a meta graph; the chief saves every so many seconds.
 Both tell, as `muster train --json` does, of each session and of steps, ten times a second."""
 
-import json
 import sys
-import time
 
 from tensorflow_quietly import tf
+from tensorflow_telling import Teller
 import numpy as np
-
-STEP_SECONDS = 0.1
-
-
-def tell(event, **more):
-    print(json.dumps({"event": event, "time": time.time(), **more}, separators=(",", ":")), flush=True)
 
 
 def serve(address):
     server = tf.train.Server({"local": [address]})
     print("serving grpc://" + address, flush=True)
     server.join()
-
-
-class Teller(tf.train.SessionRunHook):
-    """When a session is made, and what steps it makes."""
-
-    def __init__(self, step):
-        self.step = step
-        self.told = 0
-
-    def after_create_session(self, session, coord):
-        tell("ready", step=int(session.run(self.step)))
-        self.told = 0
-
-    def before_run(self, context):
-        return tf.train.SessionRunArgs(self.step)
-
-    def after_run(self, context, values):
-        now = time.time()
-        if now - self.told >= STEP_SECONDS:
-            tell("step", step=int(values.results))
-            self.told = now
 
 
 def train(task, address, meta, directory, seconds):
