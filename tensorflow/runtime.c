@@ -4,6 +4,7 @@
 #include "tensorflow/runtime_private.h"
 
 #include "base/blocking_private.h"
+#include "base/log_private.h"
 #include "base/wait_private.h"
 #include "rpc/address_private.h"
 #include "rpc/fork_private.h"
@@ -32,6 +33,9 @@
 #define REFUSED_PAUSE (10 * MUSTER_SECOND)
 /* Of sending the ServerDef to a child that reads nothing. */
 #define SEND_LIMIT (5 * MUSTER_SECOND)
+/* The child of a command that was killed holds the port for a moment. */
+#define PORT_LIMIT (5 * MUSTER_SECOND)
+#define PORT_POLL  (20 * MUSTER_MILLISECOND)
 /* The helper's file descriptor of the socket. */
 #define HELPER_FD 3
 
@@ -143,16 +147,36 @@ hold (const struct sockaddr *address, socklen_t size)
   return fd;
 }
 
-/* On all addresses, of IPv4 alone where there is no IPv6. */
+/* On all addresses, of IPv4 alone where there is no IPv6. -1 with errno. */
+static int
+hold_everywhere (guint16 port)
+{
+  const struct sockaddr_in6 v6 = {
+      .sin6_family = AF_INET6, .sin6_port = htons (port), .sin6_addr = in6addr_any};
+  const struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons (port)};
+  const int fd = hold ((const struct sockaddr *)&v6, sizeof v6);
+  return fd < 0 && errno != EADDRINUSE ? hold ((const struct sockaddr *)&v4, sizeof v4) : fd;
+}
+
+/* Tries again until the port is free. */
+static void
+await_port (MusterRuntime *self)
+{
+  const gint64 until_us = now_us () + PORT_LIMIT;
+  muster_log (G_LOG_LEVEL_MESSAGE, "runtime", "MESSAGE", "port %u is in use; waiting for it",
+              self->port);
+  do {
+    (void)muster_clock_wait_until (muster_system_clock (), now_us () + PORT_POLL, NULL, NULL);
+    self->reserved = hold_everywhere (self->port);
+  } while (self->reserved < 0 && errno == EADDRINUSE && now_us () < until_us);
+}
+
 static gboolean
 reserve_task_port (MusterRuntime *self, const MusterClusterTask *task, GError **error)
 {
-  const struct sockaddr_in6 v6 = {
-      .sin6_family = AF_INET6, .sin6_port = htons (self->port), .sin6_addr = in6addr_any};
-  const struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons (self->port)};
-  self->reserved = hold ((const struct sockaddr *)&v6, sizeof v6);
-  if (self->reserved < 0 && errno != EADDRINUSE)
-    self->reserved = hold ((const struct sockaddr *)&v4, sizeof v4);
+  self->reserved = hold_everywhere (self->port);
+  if (self->reserved < 0 && errno == EADDRINUSE)
+    await_port (self);
   if (self->reserved >= 0)
     return TRUE;
   g_autofree char *what =

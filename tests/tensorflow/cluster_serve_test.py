@@ -98,6 +98,20 @@ class Refused(peer.TestCase):
                              "--master=" + cluster_peer.Served.master, "--task=ps:0", "--listen=localhost:0")
         self.assertIn("can't use port %d of ps:0, 'localhost:%d'" % (port, port), said)
 
+    def test_a_port_that_becomes_free_is_waited_for(self):
+        """What a command that was killed has left holds it for a moment."""
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            process = subprocess.Popen(
+                [peer.MUSTER, "serve", "--master=" + cluster_peer.Served.master, "--task=ps:0", "--listen=localhost:0"],
+                env=dict(os.environ, TF_CONFIG='{"cluster": {"ps": ["localhost:%d"], "worker": ["localhost:1"]}}' % port),
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=peer.die_with_parent)
+            self.addCleanup(process.communicate)
+            self.addCleanup(process.kill)
+            while "port %d is in use" % port not in (line := process.stderr.readline()):
+                self.assertTrue(line)
+        self.assertTrue(process.stdout.readline().startswith("serving "))
+
     def test_without_a_task_it_is_alone(self):
         """Whatever TF_CONFIG says: no port is opened that nobody asked for."""
         environment = dict(os.environ, TF_CONFIG='{"cluster": {"ps": ["localhost:1"], "worker": ["localhost:2"]}, '
