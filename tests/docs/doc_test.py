@@ -29,7 +29,7 @@ What a reader doesn't need stands before a block in an HTML comment:
 
 A comment without a colon marks a place, for other programs.
 
-Each block has a folder of its own with digits.meta, images.npy and labels.npy, and free ports for those in its text.
+Each block has a folder of its own with digits.meta, digits_ps.meta, images.npy and labels.npy, and free ports for those in its text.
 $PREFIX is where muster is installed: from the build, or where --installed says that it is already.
 """
 import configparser
@@ -56,7 +56,7 @@ LANGUAGES = ("c", "python", "sh", "console", "json", "ini", "mermaid", "pbtxt", 
 DRAWINGS = ("mermaid", "text")
 PROGRAMS = {"c": "job.c", "python": "job.py"}
 MOST_UNRUN = 6  # of a document
-FILES = {"digits.meta": "digits.meta", "digits_x.npy": "images.npy", "digits_y.npy": "labels.npy"}
+FILES = {"digits.meta": "digits.meta", "digits_ps.meta": "digits_ps.meta", "digits_x.npy": "images.npy", "digits_y.npy": "labels.npy"}
 TENSORFLOW = os.path.expanduser("~/.cache/muster/tensorflow/bin/python")
 
 
@@ -151,11 +151,12 @@ def is_serving(line):
 
 
 class Shell:
-    """A bash that is told one command after the other; all that its commands print is collected."""
+    """A bash that is told one command after the other; all that its commands print is collected. The words before it start it
+    elsewhere."""
 
-    def __init__(self, folder, environment):
+    def __init__(self, folder, environment, before=()):
         self.lines, self.ended, self.changed = [], {}, threading.Condition()
-        self.process = subprocess.Popen(["bash"], cwd=folder, env=environment, text=True, stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([*before, "bash"], cwd=folder, env=environment, text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
