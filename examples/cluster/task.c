@@ -6,7 +6,7 @@
  *   TF_CONFIG='{"cluster": {"ps": ["localhost:2221"], "chief": ["localhost:2222"]},
  *               "task": {"type": "chief", "index": 0}}' task digits.meta DATA run 2000
  *
- * cluster.py starts the servers and such a task beside each. */
+ * cluster.sh starts servers, and such a task beside one of them. */
 #include "graph/npy.h"
 #include "master/remote/target.h"
 #include "session/cluster/cluster_spec.h"
