@@ -6,7 +6,7 @@
 #
 #   bazel run //examples/cluster
 #
-# The tasks have the ports MUSTER_CLUSTER_PORT (2222), 10 more, 20 more and 30 more.
+# The tasks have the ports from MUSTER_CLUSTER_PORT (2222), their gateways those behind.
 set -euo pipefail
 tensorflow=${MUSTER_TENSORFLOW:-${HOME:-}/.cache/muster/tensorflow}
 if [ ! -x "$tensorflow/bin/python3" ]; then
@@ -17,7 +17,7 @@ muster=$PWD/cli/muster task=$PWD/examples/cluster/task data=$PWD/tests/fixtures
 port=${MUSTER_CLUSTER_PORT:-2222}
 export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES=
 TF_CONFIG=$(printf '{"cluster": {"ps": ["localhost:%d"], "chief": ["localhost:%d"], "worker": ["localhost:%d", "localhost:%d"]}}' \
-  "$port" $((port + 10)) $((port + 20)) $((port + 30)))
+  "$port" $((port + 1)) $((port + 2)) $((port + 3)))
 export TF_CONFIG
 
 cd "$(mktemp -d "${TEST_TMPDIR:-/tmp}/cluster-XXXXXX")"

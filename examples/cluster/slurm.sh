@@ -8,7 +8,7 @@
 #SBATCH --time=1:00:00
 
 # Each job has ports of its own, since jobs may share a node. The node list (node[1-4]) becomes names.
-port=$((20000 + SLURM_JOB_ID % 5000 * 2))
+port=$((20000 + SLURM_JOB_ID % 100 * 100))
 nodes=($(scontrol show hostnames "$SLURM_JOB_NODELIST"))
 workers=$(printf ', "%s:'$port'"' "${nodes[@]:2}")
 export TF_CONFIG="{\"cluster\": {\"ps\": [\"${nodes[0]}:$port\"], \"chief\": [\"${nodes[1]}:$port\"], \"worker\": [${workers:2}]}}"
