@@ -9,15 +9,27 @@ import os
 import sys
 
 from tensorflow_quietly import tf
+from tensorflow.python.data.ops import dataset_ops
 from tensorflow_telling import Teller
+
+STEP_SECONDS = 0.02  # at least: the processors aren't to be busy with steps
+
+
+class Paused(dataset_ops.UnaryUnchangedStructureDataset):
+    """Each element comes after STEP_SECONDS."""
+
+    def __init__(self, source):
+        super().__init__(source, tf.raw_ops.SleepDataset(input_dataset=source._variant_tensor, sleep_microseconds=int(STEP_SECONDS * 1e6),
+                                                         **source._flat_structure))
 
 
 def export(meta):
     tf.disable_eager_execution()
+    pause = tf.data.make_one_shot_iterator(Paused(tf.data.Dataset.from_tensors(0.).repeat())).get_next()
     with tf.device(tf.train.replica_device_setter(ps_tasks=1, worker_device="")):
         step = tf.train.create_global_step()
         w = tf.get_variable("w", [64, 64])
-        loss = tf.reduce_mean(tf.square(tf.matmul(tf.random_normal([32, 64]), w)))
+        loss = tf.reduce_mean(tf.square(tf.matmul(tf.random_normal([32, 64]), w))) + pause
         tf.add_to_collection("train_op", tf.train.GradientDescentOptimizer(0.001).minimize(loss, step, name="train"))
     saver = tf.train.Saver(sharded=True)
     tf.train.Scaffold(saver=saver).finalize()
