@@ -276,6 +276,26 @@ find (const MusterFields *fields, const char *name, GError **error)
   return NULL;
 }
 
+/* Goes on to the struct in a struct that a path names before its last dot. */
+static gboolean
+enter (const MusterFields **fields, gpointer *self, const char **name, GError **error)
+{
+  for (const char *dot; (dot = strchr (*name, '.')) != NULL; *name = dot + 1) {
+    g_autofree char *first = g_strndup (*name, (gsize)(dot - *name));
+    const MusterField *field = find (*fields, first, error);
+    if (field == NULL)
+      return FALSE;
+    const MusterFields *inner =
+        field->kind == MUSTER_FIELD_VALUE ? muster_fields_of (field->type ()) : NULL;
+    if (inner == NULL)
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "%s of %s has no fields; set it as a whole", first, (*fields)->name);
+    *self = G_STRUCT_MEMBER_P (*self, field->offset);
+    *fields = inner;
+  }
+  return TRUE;
+}
+
 /* --- numbers --- */
 
 static gboolean
@@ -441,6 +461,8 @@ muster_options_set (GValue *options, const char *name, const GValue *value, GErr
                                      : "invalid value for a field of %s: it has no type",
                         fields->name);
 
+  if (!enter (&fields, &self, &name, error))
+    return FALSE;
   const MusterField *field = find (fields, name, error);
   if (field == NULL)
     return FALSE;

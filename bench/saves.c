@@ -62,7 +62,7 @@ open_session (MusterScaffold *scaffold, MusterMaster *master, Way way, const cha
   const MusterMonitoredTrainingOptions options = {.scaffold = scaffold,
                                                   .master = master,
                                                   .checkpoint_dir = way == NEVER ? NULL : directory,
-                                                  .save_checkpoint_us = MUSTER_SECOND,
+                                                  .save_us = MUSTER_SECOND,
                                                   .save_blocking = way == BLOCKING,
                                                   .save_summaries_steps = MUSTER_NEVER,
                                                   .log_step_count_steps = MUSTER_NEVER};

@@ -165,8 +165,8 @@ time_training (Trainer *self, int n)
   MusterTensor *const arrays[] = {self->x, self->y};
   g_autoptr (MusterBatches) batches = muster_batches_new (arrays, 2, ROWS, 1, &error);
   bench_check (error, "making batches");
-  MusterTraining training = {.scaffold = self->scaffold,
-                             .master = self->master,
+  MusterTraining training = {.session.scaffold = self->scaffold,
+                             .session.master = self->master,
                              .batches = batches,
                              .feeds = feeds,
                              .n_feeds = 2,

@@ -16,6 +16,7 @@ import _blocking
 CORE = "{http://www.gtk.org/introspection/core/1.0}"
 C = "{http://www.gtk.org/introspection/c/1.0}"
 GLIB = "{http://www.gtk.org/introspection/glib/1.0}"
+OPTIONS = ("Options", "Training", "RpcSecurity", "SaverBuild")  # what the names of such structs end with
 SCALARS = {"none": "None", "utf8": "str", "filename": "str", "gboolean": "bool", "gpointer": "Any", "gconstpointer": "Any", "gfloat": "float",
            "gdouble": "float", "GType": "Any"}
 SCALARS.update({name: "int" for name in "gint guint gint8 guint8 gint16 guint16 gint32 guint32 gint64 guint64 gsize gssize glong gulong "
@@ -30,6 +31,7 @@ def name_of(element):
 class Types:
     def __init__(self, namespace):
         self.callbacks = {element.get("name") for element in namespace.findall(CORE + "callback")}
+        self.records = {element.get("name"): element for element in namespace.findall(CORE + "record")}
 
     def of(self, element, taken=False):
         """The type of a parameter, a result or a field. taken: Python gives it, so that any sequence is welcome."""
@@ -44,6 +46,12 @@ class Types:
         if element.find(CORE + "callback") is not None or of_type is None:
             return "Callable[..., Any]"
         return self.named(of_type)
+
+    def options_in(self, field):
+        """The struct of options that a field holds; None for another field."""
+        held = field.find(CORE + "type")
+        name = held.get("name", "") if held is not None and "*" not in held.get(C + "type", "") else ""
+        return self.records.get(name) if name.endswith(OPTIONS) else None
 
     def named(self, element):
         name = element.get("name", "gpointer")
@@ -129,13 +137,21 @@ def typed(functions):
             if not (name.endswith("_async") and name[:-len("_async")] in functions)]
 
 
-def members(element, types, replaced):
-    """The lines of a class, but for those of replaced names."""
-    found = {}
+def fields_of(element, types):
+    """The lines of its fields, and of those of the structs of options within it."""
+    found, within = {}, {}
     for field in element.findall(CORE + "field"):
         if field.get("private") != "1" and field.get("readable", "1") == "1" and not field.get("name").startswith("_") and element.tag == CORE + "record":
             kind = types.of(field)
             found[name_of(field)] = "    %s: %s\n" % (name_of(field), "Optional[%s]" % kind if kind in ("str", "Any") or may_be_none(field) else kind)
+            inner = types.options_in(field)
+            within = {**(fields_of(inner, types) if inner is not None else {}), **within}
+    return {**found, **{name: line for name, line in within.items() if name not in found}}
+
+
+def members(element, types, replaced):
+    """The lines of a class, but for those of replaced names."""
+    found = fields_of(element, types)
     functions = [Function(each, types, kind) for kind in ("constructor", "method", "function") for each in element.findall(CORE + kind)
                  if each.get("introspectable") != "0"]
     for function, in_c in typed(functions):
@@ -191,7 +207,7 @@ def stubs(gir, additions=None):
                 continue
             names, lines = classes.get(element.get("name"), (set(), ""))
             bases = bases_of(element)
-            if element.tag == CORE + "record" and element.get("name").endswith(("Options", "Training", "RpcSecurity", "SaverBuild")) and "__init__" not in names:
+            if element.tag == CORE + "record" and element.get("name").endswith(OPTIONS) and "__init__" not in names:
                 lines += "    def __init__(self, **options: Any) -> None: ...\n"
             out.append("\nclass %s%s:\n%s" % (element.get("name"), "(%s)" % ", ".join(bases) if bases else "",
                                             members(element, types, names) + lines or "    ...\n"))

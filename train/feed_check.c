@@ -73,12 +73,12 @@ check_value (MusterGraph *graph, const char *feed, const Value *value, GError **
 static gboolean
 check_feeds (const MusterTraining *training, GError **error)
 {
-  MusterGraph *graph = muster_scaffold_graph (training->scaffold);
+  MusterGraph *graph = muster_scaffold_graph (training->session.scaffold);
   for (gsize i = 0; i < training->n_feeds; i++) {
     Value value = {0};
     if (training->batches != NULL)
       value.array = muster_batches_fed (training->batches, i, &value.n_rows);
-    if (!muster_hook_need_node (training->scaffold, training->feeds[i], error) ||
+    if (!muster_hook_need_node (training->session.scaffold, training->feeds[i], error) ||
         !check_value (graph, training->feeds[i], &value, error))
       return FALSE;
   }
@@ -88,8 +88,9 @@ check_feeds (const MusterTraining *training, GError **error)
 gboolean
 muster_train_check_feeds (const MusterTraining *training, GError **error)
 {
-  MusterGraph *graph = muster_scaffold_graph (training->scaffold);
-  const char *const roots[] = {muster_scaffold_train_op (training->scaffold), training->loss};
+  MusterGraph *graph = muster_scaffold_graph (training->session.scaffold);
+  const char *const roots[] = {muster_scaffold_train_op (training->session.scaffold),
+                               training->loss};
   g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
 
   if (!check_feeds (training, error))

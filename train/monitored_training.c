@@ -12,6 +12,7 @@
 #include "train/completion/sync_replicas_private.h"
 #include "train/hooks/hooks_private.h"
 #include "train/hooks/sync_replicas_hook_private.h"
+#include "train/monitored/monitored_session_private.h"
 #include "train/position/position_private.h"
 
 #define DEFAULT_SAVE_US       (600 * MUSTER_SECOND)
@@ -107,12 +108,11 @@ add_checkpoint_hook (Assembly *self, GError **error)
                                           .save_share = o->save_share,
                                           .saver = self->saver,
                                           .is_blocking = o->save_blocking,
-                                          .from_files =
-                                              o->restore != NULL && o->restore->fall_back_to_files,
+                                          .from_files = o->restore.fall_back_to_files,
                                           .observer = o->saver_observer,
                                           .writer = self->writer,
                                           .preemption = o->preemption,
-                                          .clock = o->clock};
+                                          .clock = o->manager.clock};
   if (o->checkpoint_dir == NULL || !is_on (self->save) || has_saver_hook (self))
     return TRUE;
   return add (self, muster_checkpoint_saver_hook_new (&options, error));
@@ -141,19 +141,20 @@ add_chiefs_hooks (Assembly *self, GError **error)
   gint64 count_steps = o->log_step_count_steps ? o->log_step_count_steps : DEFAULT_COUNT_STEPS;
   add_all (self, o->chief_only_hooks, o->n_chief_only_hooks);
   if (summary_dir != NULL &&
-      (self->writer = muster_event_writer_new (summary_dir, o->clock, error)) == NULL)
+      (self->writer = muster_event_writer_new (summary_dir, o->manager.clock, error)) == NULL)
     return FALSE;
   if (self->writer != NULL && count_steps > 0 &&
-      !add (self, muster_step_counter_hook_new (count_steps, 0, self->writer, o->clock, error)))
+      !add (self,
+            muster_step_counter_hook_new (count_steps, 0, self->writer, o->manager.clock, error)))
     return FALSE;
   if (self->writer != NULL && is_on (self->summary) &&
       !add (self, muster_summary_saver_hook_new (NULL, self->summary.steps, self->summary.us,
-                                                 self->writer, o->clock, error)))
+                                                 self->writer, o->manager.clock, error)))
     return FALSE;
 
   if (o->finish_quiet_us > 0)
-    (void)add (self,
-               muster_finish_barrier_hook_new (o->finish_quiet_us, FINISH_BARRIER_US, o->clock));
+    (void)add (self, muster_finish_barrier_hook_new (o->finish_quiet_us, FINISH_BARRIER_US,
+                                                     o->manager.clock));
   return add_checkpoint_hook (self, error);
 }
 
@@ -164,7 +165,7 @@ guard (const Assembly *self)
   const MusterMonitoredTrainingOptions *o = self->options;
   const MusterPositionGuard options = {.quiesce_us = o->position_quiesce_us,
                                        .global_step = muster_scaffold_global_step (o->scaffold),
-                                       .clock = o->clock};
+                                       .clock = o->manager.clock};
   muster_position_guard (self->saver, muster_scaffold_meta_graph (o->scaffold), &options);
 }
 
@@ -173,10 +174,10 @@ assemble (Assembly *self, GError **error)
 {
   const MusterMonitoredTrainingOptions *o = self->options;
   self->hooks = g_ptr_array_new_with_free_func (g_object_unref);
-  if (o->save_auto && (o->save_checkpoint_us != 0 || o->save_checkpoint_steps != 0))
+  if (o->save_auto && (o->save_us != 0 || o->save_steps != 0))
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s",
                         "save_auto chooses how often checkpoints are saved; don't set an interval");
-  if (!how_often (o->save_checkpoint_us, o->save_checkpoint_steps, (Every){DEFAULT_SAVE_US, 0},
+  if (!how_often (o->save_us, o->save_steps, (Every){DEFAULT_SAVE_US, 0},
                   "How often checkpoints are saved", &self->save, error) ||
       !how_often (o->save_summaries_us, o->save_summaries_steps, (Every){0, DEFAULT_SUMMARY_STEPS},
                   "How often summaries are saved", &self->summary, error))
@@ -188,7 +189,7 @@ assemble (Assembly *self, GError **error)
     self->saver = g_object_ref (o->saver);
     guard (self);
   } else if (!o->is_worker && o->checkpoint_dir != NULL) {
-    MusterSaverOptions options = {.clock = o->clock};
+    MusterSaverOptions options = {.clock = o->manager.clock};
     self->saver = muster_saver_new (muster_scaffold_meta_graph (o->scaffold), &options, error);
     if (self->saver == NULL)
       return FALSE;
@@ -232,7 +233,7 @@ list_runs (const Assembly *self, GPtrArray *queue_runners)
   for (gsize i = 0; i < G_N_ELEMENTS (own); i++)
     if (own[i] != NULL)
       g_strv_builder_add (names, own[i]);
-  for (const char *const *name = o->will_run; name != NULL && *name != NULL; name++)
+  for (const char *const *name = o->manager.will_run; name != NULL && *name != NULL; name++)
     g_strv_builder_add (names, *name);
   for (guint i = 0; i < queue_runners->len; i++) {
     const MusterQueueRunner *runner = queue_runners->pdata[i];
@@ -251,20 +252,8 @@ make_manager (const Assembly *self, GError **error)
   if (queue_runners == NULL)
     return NULL;
   g_auto (GStrv) runs = list_runs (self, queue_runners);
-  MusterSessionManagerOptions options = {
-      .local_init_op = muster_scaffold_local_init_op (o->scaffold),
-      .ready_op = muster_scaffold_ready_op (o->scaffold),
-      .ready_for_local_init_op = muster_scaffold_ready_for_local_init_op (o->scaffold),
-      .recovery_wait_us = o->recovery_wait_us,
-      .config = o->config,
-      .clock = o->clock,
-      .model = o->model,
-      .task = o->task,
-      .meta_graph = muster_scaffold_meta_graph (o->scaffold),
-      .cluster = o->cluster,
-      .chief = o->chief,
-      .will_run = (const char *const *)runs,
-      .will_feed = o->will_feed};
+  MusterSessionManagerOptions options = muster_monitored_manager_options (o->scaffold, &o->manager);
+  options.will_run = (const char *const *)runs;
   MusterSessionManager *manager =
       muster_session_manager_new (muster_scaffold_graph (o->scaffold), &options, error);
 
@@ -298,12 +287,13 @@ make_living (const MusterMonitoredTrainingOptions *o, MusterSessionManager *mana
 {
   Living *self = g_new (Living, 1);
   const guint n_tasks = muster_position_n_tasks (muster_scaffold_meta_graph (o->scaffold));
-  *self = (Living){.scaffold = muster_scaffold_ref (o->scaffold),
-                   .clock = g_object_ref (o->clock != NULL ? o->clock : muster_system_clock ()),
-                   .quiesce_us = o->position_quiesce_us > 0 ? o->position_quiesce_us : SETTLE_US,
-                   .n_tasks = n_tasks,
-                   .is_dealt = muster_position_is_dealt (muster_scaffold_meta_graph (o->scaffold)),
-                   .torn = n_tasks};
+  *self = (Living){
+      .scaffold = muster_scaffold_ref (o->scaffold),
+      .clock = g_object_ref (o->manager.clock != NULL ? o->manager.clock : muster_system_clock ()),
+      .quiesce_us = o->position_quiesce_us > 0 ? o->position_quiesce_us : SETTLE_US,
+      .n_tasks = n_tasks,
+      .is_dealt = muster_position_is_dealt (muster_scaffold_meta_graph (o->scaffold)),
+      .torn = n_tasks};
   g_object_set_data_full (G_OBJECT (manager), "muster-living", self, living_free);
   return self;
 }
@@ -347,7 +337,7 @@ restore_options (const MusterMonitoredTrainingOptions *o)
   static const char *const needs[] = {MUSTER_POSITION_DONE, MUSTER_POSITION_HOLD,
                                       MUSTER_POSITION_OVER, NULL};
   MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (o->scaffold);
-  MusterRestoreOptions restore = o->restore != NULL ? *o->restore : (MusterRestoreOptions){0};
+  MusterRestoreOptions restore = o->restore;
   if (!restore.allow_missing && restore.needs == NULL && muster_position_n_tasks (meta_graph) > 0)
     restore.needs = needs;
   if (restore.may_lack == NULL && muster_position_is_dealt (meta_graph))
@@ -411,20 +401,20 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
                                   .quiesce_func_data = living,
                                   .continue_func = may_continue ? find_whole : NULL,
                                   .continue_func_data = living};
-  MusterMonitoredSessionOptions session = {
-      .scaffold = options->scaffold,
-      .master = options->master,
-      .manager = manager,
-      .is_worker = options->is_worker,
-      .prepare = &prepare,
-      .max_wait_us = options->max_wait_us ? options->max_wait_us : DEFAULT_MAX_WAIT_US,
-      .hooks = (MusterHook *const *)parts.hooks->pdata,
-      .n_hooks = parts.hooks->len,
-      .step_timeout_us = options->step_timeout_us,
-      .stop_grace_us = options->stop_grace_us,
-      .recovery = options->recovery,
-      .observer = options->observer,
-      .clock = options->clock};
+  MusterMonitoredSessionOptions session = {.scaffold = options->scaffold,
+                                           .master = options->master,
+                                           .manager = manager,
+                                           .is_worker = options->is_worker,
+                                           .prepare = &prepare,
+                                           .max_wait_us = options->timeout_us ? options->timeout_us
+                                                                              : DEFAULT_MAX_WAIT_US,
+                                           .hooks = (MusterHook *const *)parts.hooks->pdata,
+                                           .n_hooks = parts.hooks->len,
+                                           .step_timeout_us = options->step_timeout_us,
+                                           .stop_grace_us = options->stop_grace_us,
+                                           .recovery = options->recovery,
+                                           .observer = options->observer,
+                                           .clock = options->manager.clock};
   return muster_monitored_session_new (&session, report, cancellable, error);
 }
 

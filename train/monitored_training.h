@@ -18,19 +18,22 @@ G_BEGIN_DECLS
  * @scaffold: the model
  * @master: where to create sessions
  * @is_worker: TRUE: a worker; FALSE: a chief
+ * @manager: of the session manager: the model's name, the task's, the cluster. The ops and the meta
+ *   graph are the scaffold's. Queue runners, summaries and saves are added to `will_run`. `clock`
+ * is everything's
  * @checkpoint_dir: (nullable): NULL: nothing is restored or saved, with a log message
  * @saver: (nullable): with @checkpoint_dir; NULL: one for the scaffold's SaverDef, which is built
  * if there is none
- * @restore: (nullable): of a chief: what is restored; copied
+ * @restore: of a chief: what is restored
  * @overwrite: of a chief: as in [struct@PrepareOptions]
  * @always_restore: a chief whose predecessor has left the model whole on the master continues with
  *   it (a model with a name and positions). TRUE: it restores the last checkpoint in any case
  * @continue_without_positions: it also continues with a model that has no positions, of which
  *   it is unknown whether the predecessor's last step was cut off, and what its input has read
- * @save_checkpoint_us: the interval of checkpoints in microseconds; 0: 600 s, unless it is given in
+ * @save_us: the interval of checkpoints in microseconds; 0: 600 s, unless it is given in
  *   steps; %MUSTER_NEVER: none. Setting the steps disables the default in seconds and the reverse;
  *   setting both is INVALID_ARGUMENT (DMON.3), here and below
- * @save_checkpoint_steps: the interval of checkpoints in steps; 0: none
+ * @save_steps: the interval of checkpoints in steps; 0: none
  * @save_auto: instead of an interval: the hook chooses it, as [struct@CheckpointSaverOptions] says
  * @save_share: (attributes min=0 max=1): of @save_auto; 0: 0.01
  * @save_blocking: TRUE: training waits for each checkpoint
@@ -43,31 +46,23 @@ G_BEGIN_DECLS
  * @chief_only_hooks: (nullable) (array length=n_chief_only_hooks): called first, on the chief only
  * @n_chief_only_hooks: the number of @chief_only_hooks
  * @saver_observer: (nullable): is told of each save
- * @max_wait_us: of a worker, for the model, in microseconds; 0: 7200 s
- * @step_timeout_us: of the monitored session; 0: none
+ * @step_timeout_us: a step that takes longer counts as a lost session; set it above the longest
+ *   step. 0: none
  * @stop_grace_us: for the coordinator's threads at the end; 0: 120 s
- * @recovery_wait_us: maximum interval between a waiter's polls; 0: 30 s (DMON.2)
- * @timeout_us: of a chief, for each time it prepares; 0: %MUSTER_WAIT_FOREVER
+ * @timeout_us: for preparing the model or waiting for it, each time, in microseconds; 0: no limit
+ *   for a chief, 7200 s for a worker
  * @finish_quiet_us: whether a chief waits at the end for workers that still train: see
  *   muster_finish_barrier_hook_new (), for 60 s at most. 0: no
  * @recovery: (nullable): as in [struct@MonitoredSessionOptions]
- * @config: (nullable): a serialised `ConfigProto`
- * @model: (nullable): the model's name in announcements
- * @task: (nullable): "worker:0"
- * @cluster: (nullable) (array zero-terminated=1): "ps:0=HOST:PORT"
- * @chief: (nullable): "chief:0=HOST:PORT", as in the manager's options
- * @will_run: (nullable) (array zero-terminated=1): the ops and tensors that steps will run, as in
- *   [struct@SessionManagerOptions]; queue runners, summaries and saves are added
- * @will_feed: (nullable) (array zero-terminated=1): the tensors that steps are fed with
  * @position_quiesce_us: with positions: quiesce_us of MusterPositionGuard
- * @n_tasks: of a model with a SyncReplicasOptimizer: the number of tasks, if @master is theirs
- * alone; more than one: a chief that restores a checkpoint, or overwrites the model, resets it. 0:
- * unknown, and others may be at a step
- * @preemption: (nullable): adds its hook, and limits the saves
+ * @n_tasks: chief and workers, the same in all of them; 0: unknown. Of a model with a
+ *   SyncReplicasOptimizer: if @master is theirs alone; more than one: a chief that restores a
+ *   checkpoint, or overwrites the model, resets it. In [struct@Training] 0 is 1
+ * @preemption: (nullable): adds its hook, and limits the saves. In [struct@Training] its
+ * cancellable is used if there is no other
  * @waiting: (nullable): as [method@SessionManager.set_progress]
  * @waiting_data: passed to @waiting
  * @observer: (nullable): is told of its sessions
- * @clock: (nullable): NULL: the machine's
  *
  * Options of muster_monitored_training_session_new (). Zeros are the defaults; @scaffold and
  * @master are needed.
@@ -76,14 +71,15 @@ typedef struct {
   MusterScaffold *scaffold;
   MusterMaster *master;
   gboolean is_worker;
+  MusterSessionManagerOptions manager;
   const char *checkpoint_dir;
   MusterSaver *saver;
-  const MusterRestoreOptions *restore;
+  MusterRestoreOptions restore;
   gboolean overwrite;
   gboolean always_restore;
   gboolean continue_without_positions;
-  gint64 save_checkpoint_us;
-  gint64 save_checkpoint_steps;
+  gint64 save_us;
+  gint64 save_steps;
   gboolean save_auto;
   double save_share;
   gboolean save_blocking;
@@ -96,27 +92,17 @@ typedef struct {
   MusterHook *const *chief_only_hooks;
   gsize n_chief_only_hooks;
   MusterSaverObserver *saver_observer;
-  gint64 max_wait_us;
   gint64 step_timeout_us;
   gint64 stop_grace_us;
-  gint64 recovery_wait_us;
   gint64 timeout_us;
   gint64 finish_quiet_us;
   const MusterRetryPolicy *recovery;
-  GBytes *config;
-  const char *model;
-  const char *task;
-  const char *const *cluster;
-  const char *chief;
-  const char *const *will_run;
-  const char *const *will_feed;
   gint64 position_quiesce_us;
   guint n_tasks;
   MusterPreemption *preemption;
   MusterSessionProgress waiting;
   gpointer waiting_data;
   MusterSessionObserver *observer;
-  MusterClock *clock;
 } MusterMonitoredTrainingOptions;
 
 #define MUSTER_TYPE_MONITORED_TRAINING_OPTIONS (muster_monitored_training_options_get_type ())

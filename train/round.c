@@ -32,7 +32,8 @@ has_rows (const MusterTraining *training)
 static gboolean
 is_synchronised (const MusterTraining *training)
 {
-  return muster_graph_has_node (muster_scaffold_graph (training->scaffold), MUSTER_SYNC_TOKENS);
+  return muster_graph_has_node (muster_scaffold_graph (training->session.scaffold),
+                                MUSTER_SYNC_TOKENS);
 }
 
 /* Replicas that wait for one another's gradients can't be held between two steps. */
@@ -43,17 +44,26 @@ has_positions (const MusterTraining *training)
 }
 
 static gboolean
+sets_own (const MusterMonitoredTrainingOptions *session)
+{
+  return session->saver != NULL || session->n_hooks > 0 || session->n_chief_only_hooks > 0 ||
+         session->saver_observer != NULL || session->observer != NULL || session->waiting != NULL ||
+         session->manager.will_run != NULL || session->manager.will_feed != NULL;
+}
+
+static gboolean
 check (const MusterTraining *training, GError **error)
 {
   const char *wrong = NULL;
-  if (!muster_trainable_check (muster_scaffold_meta_graph (training->scaffold), error))
+  if (!muster_trainable_check (muster_scaffold_meta_graph (training->session.scaffold), error))
     return FALSE;
-  if (muster_scaffold_global_step (training->scaffold) == NULL)
+  if (muster_scaffold_global_step (training->session.scaffold) == NULL)
     wrong = "the model has no global step; create it with tf.compat.v1.train.create_global_step ()";
   else if (training->until_step < 0 || training->epochs < 0)
     wrong = "until_step and epochs must be 1 or more, or 0 for the other";
   else if (training->until_step == 0 && training->epochs == 0 &&
-           !muster_meta_graph_has_own_input (muster_scaffold_meta_graph (training->scaffold)))
+           !muster_meta_graph_has_own_input (
+               muster_scaffold_meta_graph (training->session.scaffold)))
     wrong = "nothing ends the training; set until_step, the global step to reach, or epochs";
   else if (training->epochs > 0 && !has_rows (training))
     wrong = "epochs need batches to feed; set a step to train until instead";
@@ -61,6 +71,9 @@ check (const MusterTraining *training, GError **error)
     wrong = "set either a final step or a number of epochs, not both";
   else if (training->is_elastic && !has_positions (training))
     wrong = "an elastic job needs batches with positions, which its tasks deal among themselves";
+  else if (sets_own (&training->session))
+    wrong = "a training has hooks, observers, a saver, will_run, will_feed and waiting of its own; "
+            "don't set those of its session";
   if (wrong != NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
   return muster_train_check_feeds (training, error);
@@ -71,16 +84,16 @@ static gboolean
 take_scaffold (MusterRound *self, GError **error)
 {
   const MusterTraining *training = &self->training;
-  const MusterScaffoldOptions same = {.copy_from = training->scaffold};
+  const MusterScaffoldOptions same = {.copy_from = training->session.scaffold};
   if (!has_positions (training)) {
-    self->scaffold = muster_scaffold_ref (training->scaffold);
+    self->scaffold = muster_scaffold_ref (training->session.scaffold);
     return TRUE;
   }
-  MusterMetaGraph *plain = muster_scaffold_meta_graph (training->scaffold);
+  MusterMetaGraph *plain = muster_scaffold_meta_graph (training->session.scaffold);
   g_autoptr (MusterMetaGraph) extended =
       training->is_elastic
           ? muster_position_add_dealt (plain, muster_round_n_slots (training), error)
-          : muster_position_add (plain, MAX (training->n_tasks, 1), error);
+          : muster_position_add (plain, MAX (training->session.n_tasks, 1), error);
   if (extended != NULL)
     self->scaffold = muster_scaffold_new_with (extended, &same, error);
   return self->scaffold != NULL;
@@ -92,18 +105,18 @@ take_saver (MusterRound *self, GError **error)
 {
   const MusterTraining *training = &self->training;
   MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (self->scaffold);
-  MusterSaverOptions options = training->saver != NULL ? *training->saver : (MusterSaverOptions){0};
+  MusterSaverOptions options = training->saver;
   g_autoptr (GError) failure = NULL;
-  if (training->is_worker || training->checkpoint_dir == NULL)
+  if (training->session.is_worker || training->session.checkpoint_dir == NULL)
     return TRUE;
   if (options.clock == NULL)
-    options.clock = training->clock;
+    options.clock = training->session.manager.clock;
   self->saver = muster_saver_new (meta_graph, &options, error);
   if (self->saver == NULL)
     return FALSE;
   /* the restore reports an unreadable file */
   g_autofree char *latest =
-      muster_saver_latest_checkpoint (self->saver, training->checkpoint_dir, &failure);
+      muster_saver_latest_checkpoint (self->saver, training->session.checkpoint_dir, &failure);
   return latest == NULL ||
          muster_position_check (meta_graph, muster_saver_storage (self->saver), latest, error);
 }
@@ -139,19 +152,19 @@ n_batches (const MusterTraining *training)
 static MusterHook *
 position_hook (const MusterTraining *training, MusterElastic *elastic, GError **error)
 {
-  const gboolean is_alone = !training->is_elastic && training->n_tasks <= 1;
+  const gboolean is_alone = !training->is_elastic && training->session.n_tasks <= 1;
   const MusterPositionOptions options = {
       .task = elastic != NULL ? muster_elastic_slot (elastic) : training->task_number,
       .slots = elastic != NULL ? muster_elastic_slots (elastic) : NULL,
-      .settle_us = training->is_elastic ? training->step_timeout_us : 0,
-      .name = training->task,
-      .is_worker = training->is_worker,
-      .master = is_alone ? NULL : training->master, /* a reset could affect other jobs */
+      .settle_us = training->is_elastic ? training->session.step_timeout_us : 0,
+      .name = training->session.manager.task,
+      .is_worker = training->session.is_worker,
+      .master = is_alone ? NULL : training->session.master, /* a reset could affect other jobs */
       .batches = training->batches,
       .feeds = training->feeds,
       .n_feeds = training->n_feeds,
       .n_batches = n_batches (training),
-      .clock = training->clock};
+      .clock = training->session.manager.clock};
   return muster_position_hook_new (&options, error);
 }
 
@@ -184,7 +197,7 @@ static gboolean
 add_hooks (MusterRound *self, GError **error)
 {
   const MusterTraining *training = &self->training;
-  GPtrArray *first = training->is_worker ? self->last : self->first;
+  GPtrArray *first = training->session.is_worker ? self->last : self->first;
   if (self->elastic != NULL)
     g_ptr_array_add (first, muster_elastic_hook_new (self->elastic));
   if (training->loss != NULL)
@@ -220,44 +233,20 @@ open_session (const MusterRound *self, GCancellable *cancellable, GError **error
   muster_training_hook_follow_saves (self->hook, saves);
   for (gsize i = 0; i < training->n_feeds; i++)
     will_feed[i] = training->feeds[i];
-  MusterMonitoredTrainingOptions options = {
-      .scaffold = self->scaffold,
-      .will_run = will_run,
-      .will_feed = will_feed,
-      .master = training->master,
-      .is_worker = training->is_worker,
-      .checkpoint_dir = training->checkpoint_dir,
-      .saver = self->saver,
-      .restore = training->restore,
-      .overwrite = training->overwrite,
-      .always_restore = training->always_restore,
-      .continue_without_positions = training->continue_without_positions,
-      .save_checkpoint_us = training->save_us,
-      .save_checkpoint_steps = training->save_steps,
-      .save_auto = training->save_auto,
-      .save_share = training->save_share,
-      .save_blocking = training->save_blocking,
-      .summary_dir = training->log_dir,
-      .hooks = (MusterHook *const *)self->last->pdata,
-      .n_hooks = self->last->len,
-      .chief_only_hooks = (MusterHook *const *)self->first->pdata,
-      .n_chief_only_hooks = self->first->len,
-      .saver_observer = saves,
-      .max_wait_us = training->timeout_us,
-      .timeout_us = training->timeout_us,
-      .model = training->model,
-      .task = training->task,
-      .step_timeout_us = training->step_timeout_us,
-      .cluster = training->cluster,
-      .chief = training->chief,
-      .config = training->config,
-      .n_tasks = training->without_positions ? 0 : training->n_tasks,
-      .preemption = training->preemption,
-      .waiting = training->observer != NULL ? muster_training_observer_waiting : NULL,
-      .waiting_data = training->observer,
-      .observer = observer,
-      .clock = training->clock,
-  };
+  MusterMonitoredTrainingOptions options = training->session;
+  options.scaffold = self->scaffold;
+  options.saver = self->saver;
+  options.manager.will_run = will_run;
+  options.manager.will_feed = will_feed;
+  options.hooks = (MusterHook *const *)self->last->pdata;
+  options.n_hooks = self->last->len;
+  options.chief_only_hooks = (MusterHook *const *)self->first->pdata;
+  options.n_chief_only_hooks = self->first->len;
+  options.n_tasks = training->without_positions ? 0 : options.n_tasks;
+  options.waiting = training->observer != NULL ? muster_training_observer_waiting : NULL;
+  options.waiting_data = training->observer;
+  options.saver_observer = saves;
+  options.observer = observer;
   return muster_monitored_training_session_new (&options, NULL, cancellable, error);
 }
 
@@ -266,7 +255,7 @@ open_session (const MusterRound *self, GCancellable *cancellable, GError **error
 gboolean
 muster_round_open (MusterRound *self, GCancellable *cancellable, GError **error)
 {
-  MusterPreemption *preemption = self->training.preemption;
+  MusterPreemption *preemption = self->training.session.preemption;
   if (preemption != NULL)
     g_cancellable_push_current (muster_preemption_cancellable (preemption));
   self->session = assemble (self, error) ? open_session (self, cancellable, error) : NULL;

@@ -8,9 +8,8 @@ G_BEGIN_DECLS
 
 /* A round of a task (train/task.c): what it trains with, in one role. */
 typedef struct {
-  MusterTraining training; /* (not owned) with the round's role */
-  MusterElastic *elastic;  /* (not owned) (nullable) NULL: the role is given */
-  MusterRestoreOptions restore;
+  MusterTraining training;  /* (not owned) with the round's role */
+  MusterElastic *elastic;   /* (not owned) (nullable) NULL: the role is given */
   MusterTrained trained;    /* what the hooks note */
   MusterScaffold *scaffold; /* (owned) with positions */
   MusterSaver *saver;       /* (owned) (nullable) */

@@ -86,14 +86,14 @@ static gboolean
 check_elastic (const MusterTraining *training, GError **error)
 {
   const char *wrong = NULL;
-  if (training->model == NULL)
+  if (training->session.manager.model == NULL)
     wrong = "an elastic job needs the model's name; set 'model' in the training";
   else if (training->max_tasks > 0 && training->min_tasks > training->max_tasks)
     wrong =
         "min_tasks is above max_tasks; set it to the number of tasks that the job needs to start";
   else if (training->min_tasks > muster_round_n_slots (training))
     wrong = "min_tasks is above 64; set max_tasks, too";
-  else if (training->overwrite)
+  else if (training->session.overwrite)
     wrong = "overwrite can't be combined with an elastic job, whose tasks may start at any time; "
             "overwrite the model with `muster prepare --overwrite` before";
   return wrong == NULL || muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
@@ -102,16 +102,16 @@ check_elastic (const MusterTraining *training, GError **error)
 static gint64
 wait_us (const MusterTraining *training)
 {
-  return training->timeout_us > 0 ? training->timeout_us : DEFAULT_WAIT_US;
+  return training->session.timeout_us > 0 ? training->session.timeout_us : DEFAULT_WAIT_US;
 }
 
 static MusterElastic *
 make_elastic (const MusterTraining *training)
 {
   const MusterElasticOptions options = {
-      .master = training->master,
-      .model = training->model,
-      .task = training->task,
+      .master = training->session.master,
+      .model = training->session.manager.model,
+      .task = training->session.manager.task,
       .n_slots = muster_round_n_slots (training),
       .min_tasks = training->min_tasks,
       .max_tasks = training->max_tasks,
@@ -125,7 +125,7 @@ make_elastic (const MusterTraining *training)
 static gboolean
 is_stopped (const Task *self)
 {
-  MusterPreemption *preemption = self->training->preemption;
+  MusterPreemption *preemption = self->training->session.preemption;
   return g_cancellable_is_cancelled (self->cancellable) ||
          (preemption != NULL && muster_preemption_is_requested (preemption));
 }
@@ -167,13 +167,13 @@ join (Task *self)
 static gboolean
 can_lock_directory (const MusterTraining *training, GError **error)
 {
-  MusterStorage *storage = training->saver != NULL ? training->saver->storage : NULL;
+  MusterStorage *storage = training->saver.storage;
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   g_autoptr (GError) failure = NULL;
-  if (training->checkpoint_dir == NULL)
+  if (training->session.checkpoint_dir == NULL)
     return TRUE;
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
-      storage != NULL ? storage : muster_default_storage (), training->checkpoint_dir,
+      storage != NULL ? storage : muster_default_storage (), training->session.checkpoint_dir,
       muster_deadline_after (now_us, LOCK_US), NULL, NULL, &failure);
   if (lock != NULL || !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
     return TRUE;
@@ -216,18 +216,15 @@ begin_round (Task *self)
 static void
 take_role (Task *self, MusterElasticRole role)
 {
-  MusterTraining *training = &self->round.training;
-  MusterRestoreOptions *restore = &self->round.restore;
+  MusterMonitoredTrainingOptions *session = &self->round.training.session;
   muster_elastic_begin_round (self->elastic, role, self->cancellable);
-  training->is_worker = role == MUSTER_ELASTIC_WORKER;
-  training->timeout_us = muster_elastic_timeout (self->elastic, training->timeout_us);
-  if (training->restore != NULL)
-    *restore = *training->restore;
+  session->is_worker = role == MUSTER_ELASTIC_WORKER;
+  session->timeout_us = muster_elastic_timeout (self->elastic, session->timeout_us);
   /* The others train the model that a takeover continues: a chief that dies soon says nothing of
    * it. */
-  restore->count_deaths = restore->count_deaths && !muster_elastic_is_takeover (self->elastic);
-  training->restore = restore;
-  tell_role (self, !training->is_worker);
+  session->restore.count_deaths =
+      session->restore.count_deaths && !muster_elastic_is_takeover (self->elastic);
+  tell_role (self, !session->is_worker);
 }
 
 static State
@@ -467,8 +464,8 @@ end (Task *self)
   const gboolean stops = is_stopped (self);
   if (!stops && (is_repeated (self) || changes)) {
     g_clear_error (&self->failure);
-    if (self->training->preemption != NULL)
-      muster_preemption_begin_again (self->training->preemption);
+    if (self->training->session.preemption != NULL)
+      muster_preemption_begin_again (self->training->session.preemption);
     return begin (self);
   }
   if (self->elastic != NULL && self->failure == NULL && !self->trained->is_reached && !stops)
@@ -525,21 +522,22 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
               GError **error)
 {
   muster_require (error, FALSE, training);
-  muster_require (error, FALSE, training->scaffold, training->master);
+  muster_require (error, FALSE, training->session.scaffold, training->session.master);
   muster_require_array (error, FALSE, training->feeds, training->n_feeds);
 
   g_auto (MusterTrained) own = {0};
   MusterTraining with = *training;
 
-  g_autoptr (MusterScaffold) scaffold = muster_scaffold_complete (training->scaffold, error);
+  g_autoptr (MusterScaffold) scaffold =
+      muster_scaffold_complete (training->session.scaffold, error);
   if (scaffold == NULL)
     return FALSE;
-  with.scaffold = scaffold;
+  with.session.scaffold = scaffold;
   if (trained == NULL)
     trained = &own;
   *trained = (MusterTrained){.step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};
-  if (cancellable == NULL && training->preemption != NULL)
-    cancellable = muster_preemption_cancellable (training->preemption);
+  if (cancellable == NULL && training->session.preemption != NULL)
+    cancellable = muster_preemption_cancellable (training->session.preemption);
   if (with.is_elastic && !check_elastic (&with, error))
     return FALSE;
   Task task = {.training = &with,

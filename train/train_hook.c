@@ -198,7 +198,7 @@ static gint64
 read_step (MusterTrainingHook *self, MusterSession *session, gint64 deadline_us,
            GCancellable *cancellable, GError **error)
 {
-  return muster_read_global_step (session, self->training->scaffold,
+  return muster_read_global_step (session, self->training->session.scaffold,
                                   MIN (in_us (self, READ_STEP_US), deadline_us), cancellable,
                                   error);
 }
@@ -211,8 +211,8 @@ claim_directory (MusterTrainingHook *self, gint64 deadline_us, GCancellable *can
   if (self->saver == NULL || self->lease == NULL)
     return TRUE;
   muster_saver_set_lease (self->saver, self->lease);
-  return muster_saver_claim_directory (self->saver, self->training->checkpoint_dir, deadline_us,
-                                       cancellable, error);
+  return muster_saver_claim_directory (self->saver, self->training->session.checkpoint_dir,
+                                       deadline_us, cancellable, error);
 }
 
 static void
@@ -241,10 +241,10 @@ note_restored (MusterTrainingHook *self, const char *prefix, gint64 step)
 static void
 note_continued (MusterTrainingHook *self, gint64 step)
 {
-  g_autofree char *latest =
-      self->saver != NULL
-          ? muster_saver_latest_checkpoint (self->saver, self->training->checkpoint_dir, NULL)
-          : NULL;
+  g_autofree char *latest = self->saver != NULL
+                                ? muster_saver_latest_checkpoint (
+                                      self->saver, self->training->session.checkpoint_dir, NULL)
+                                : NULL;
 
   if (latest != NULL && muster_checkpoint_step (latest) == step)
     note_restored (self, latest, step);
@@ -325,7 +325,7 @@ static void
 announce_preemption (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable)
 {
   static char preempted[] = "preempted";
-  MusterPreemption *preemption = self->training->preemption;
+  MusterPreemption *preemption = self->training->session.preemption;
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
   if (self->lease == NULL || preemption == NULL || !muster_preemption_is_requested (preemption))
     return;
@@ -424,7 +424,8 @@ muster_training_hook_new (const MusterTraining *training, MusterSaver *saver,
   /* The hook that saves comes after this one: a tensor of that name takes precedence. */
   self->saves_loss = saver != NULL && training->loss != NULL &&
                      g_strcmp0 (muster_saver_metric (saver), "loss") == 0;
-  self->clock = g_object_ref (training->clock ? training->clock : muster_system_clock ());
+  self->clock = g_object_ref (training->session.manager.clock ? training->session.manager.clock
+                                                              : muster_system_clock ());
   self->state.until_step = training->until_step > 0 ? training->until_step
                            : training->epochs > 0
                                ? training->epochs * muster_batches_per_epoch (training->batches)

@@ -11,7 +11,7 @@ muster_training_new (MusterScaffold *scaffold, MusterMaster *master)
 {
   g_return_val_if_fail (scaffold != NULL && master != NULL, NULL);
 
-  const MusterTraining training = {.scaffold = scaffold, .master = master};
+  const MusterTraining training = {.session = {.scaffold = scaffold, .master = master}};
   return muster_training_copy (&training);
 }
 

@@ -47,7 +47,7 @@ find_loss (MusterScaffold *scaffold, const char *asked, char **loss, GError **er
 static void
 say_metric (MusterScaffold *scaffold, const MusterTrainOptions *command, const char *loss)
 {
-  const char *metric = command->saver.metric;
+  const char *metric = command->training.saver.metric;
   const char *colon = metric != NULL ? strrchr (metric, ':') : NULL;
   g_autofree char *op = NULL;
   if (colon == NULL)
@@ -192,31 +192,29 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
   const MusterTrainRole *role = self->role;
   g_autoptr (MusterTrainingObserver) observer = muster_train_show_observer (show);
   MusterTraining training = self->command->training;
-  MusterRestoreOptions restore = self->command->restore;
-  restore.count_deaths = TRUE;
-  restore.progress = muster_live_restoring;
-  restore.user_data = show->live;
-  training.scaffold = self->scaffold;
-  training.master = master;
-  training.is_worker = role->is_worker;
+  MusterMonitoredTrainingOptions *session = &training.session;
+  session->restore.count_deaths = TRUE;
+  session->restore.progress = muster_live_restoring;
+  session->restore.user_data = show->live;
+  session->scaffold = self->scaffold;
+  session->master = master;
+  session->is_worker = role->is_worker;
   training.is_elastic = role->is_elastic;
-  training.model = options->model;
-  training.task = role->task;
+  session->manager.model = options->model;
+  session->manager.task = role->task;
   training.task_number = role->index;
-  training.n_tasks = role->n_tasks;
+  session->n_tasks = role->n_tasks;
   training.batches = self->batches;
   training.feeds = (const char *const *)self->data.feeds;
   training.n_feeds = self->data.n_feeds;
   training.loss = self->loss;
   training.without_positions = training.without_positions || has_own_master (options);
-  training.saver = &self->command->saver;
-  training.restore = &restore;
   training.ends_job = !role->is_worker;
-  training.preemption = self->preemption;
-  training.timeout_us = options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : options->timeout_us;
-  training.cluster = (const char *const *)options->addresses;
-  training.chief = options->chief;
-  training.config = options->config;
+  session->preemption = self->preemption;
+  session->timeout_us = options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : options->timeout_us;
+  session->manager.cluster = (const char *const *)options->addresses;
+  session->manager.chief = options->chief;
+  session->manager.config = options->config;
   training.observer = observer;
   return muster_train (&training, trained, NULL, error);
 }
@@ -257,7 +255,7 @@ run (Job *job)
   g_auto (MusterTrained) trained = {.step = -1};
   MusterTrainShow show = {.n_variables = muster_scaffold_n_variables (job->scaffold),
                           .preemption = job->preemption,
-                          .n_fast = job->command->saver.n_fast,
+                          .n_fast = job->command->training.saver.n_fast,
                           .is_drill = job->command->drill,
                           .is_worker = job->role->is_worker,
                           .waits_for = what_steps_wait_for (job->scaffold)};

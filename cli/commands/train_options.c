@@ -59,7 +59,7 @@ static const GOptionEntry entries[] = {
      "N"},
     {"epochs", 0, 0, G_OPTION_ARG_INT64, AT (training.epochs),
      "number of passes over the rows after which training ends (default: --steps)", "N"},
-    {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (training.checkpoint_dir),
+    {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (training.session.checkpoint_dir),
      "checkpoint directory: the latest checkpoint is restored, new ones are saved (default: "
      "none)",
      "DIR"},
@@ -79,7 +79,7 @@ static const GOptionEntry entries[] = {
      "time between checkpoints (default: 10m)", "TIME"},
     {"no-positions", 0, 0, G_OPTION_ARG_NONE, AT (training.without_positions),
      "don't store each task's position in the data in the model", NULL},
-    {"log-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (training.log_dir),
+    {"log-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (training.session.summary_dir),
      "local directory for TensorBoard event files (default: a local checkpoint directory)", "DIR"},
     {"loss", 0, 0, G_OPTION_ARG_STRING, AT (loss),
      "scalar to report; training stops if it is NaN (default: the first in the collection "
@@ -89,13 +89,13 @@ static const GOptionEntry entries[] = {
      "time to save and exit after SIGTERM (default: 30s)", "TIME"},
     {"step-timeout", 0, 0, G_OPTION_ARG_STRING, AT (step_timeout),
      "time after which a step's session is considered lost (default: forever)", "TIME"},
-    {"save-blocking", 0, 0, G_OPTION_ARG_NONE, AT (training.save_blocking),
+    {"save-blocking", 0, 0, G_OPTION_ARG_NONE, AT (training.session.save_blocking),
      "stop training while a checkpoint is written, instead of writing it in the background", NULL},
     {"drill", 0, 0, G_OPTION_ARG_NONE, AT (drill),
      "rehearse a preemption and report the remaining grace", NULL},
-    {"overwrite", 0, 0, G_OPTION_ARG_NONE, AT (training.overwrite),
+    {"overwrite", 0, 0, G_OPTION_ARG_NONE, AT (training.session.overwrite),
      "start a job that is over, or that another chief has prepared", NULL},
-    {"restore", 0, 0, G_OPTION_ARG_NONE, AT (training.always_restore),
+    {"restore", 0, 0, G_OPTION_ARG_NONE, AT (training.session.always_restore),
      "restore the latest checkpoint, even if a chief that died left the model whole on the "
      "master",
      NULL},
@@ -111,9 +111,9 @@ muster_train_options_clear (MusterTrainOptions *self)
   muster_cli_options_clear (&self->common);
   g_strfreev (self->feeds);
   g_free (self->rows);
-  g_free ((char *)self->training.checkpoint_dir);
-  g_free ((char *)self->training.log_dir);
-  muster_train_tiers_free ((MusterTier *)self->saver.fast, self->saver.n_fast);
+  g_free ((char *)self->training.session.checkpoint_dir);
+  g_free ((char *)self->training.session.summary_dir);
+  muster_train_tiers_free ((MusterTier *)self->training.saver.fast, self->training.saver.n_fast);
   g_strfreev (self->fast_dirs);
   g_free (self->save_every);
   g_free (self->save_share);
@@ -128,10 +128,10 @@ static gboolean
 parse_save_every (MusterTrainOptions *self, GError **error)
 {
   MusterTraining *training = &self->training;
-  training->save_auto = g_strcmp0 (self->save_every, "auto") == 0;
-  return self->save_every == NULL || training->save_auto ||
-         g_ascii_string_to_signed (self->save_every, 10, 1, G_MAXINT64, &training->save_steps,
-                                   NULL) ||
+  training->session.save_auto = g_strcmp0 (self->save_every, "auto") == 0;
+  return self->save_every == NULL || training->session.save_auto ||
+         g_ascii_string_to_signed (self->save_every, 10, 1, G_MAXINT64,
+                                   &training->session.save_steps, NULL) ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "invalid --save-every '%s' (use a number of steps of 1 or more, or auto)",
                       self->save_every);
@@ -145,7 +145,7 @@ parse_save_share (MusterTrainOptions *self, GError **error)
   if (self->save_share == NULL)
     return TRUE;
   const double percent = g_ascii_strtod (self->save_share, &end);
-  self->training.save_share = percent / 100;
+  self->training.session.save_share = percent / 100;
   return (end != self->save_share && (*end == '\0' || strcmp (end, "%") == 0) && percent > 0 &&
           percent < 100) ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -157,9 +157,9 @@ static gboolean
 parse_tiers (MusterTrainOptions *self, GError **error)
 {
   MusterTier *fast = NULL;
-  if (!muster_train_tiers_parse (self->fast_dirs, &fast, &self->saver.n_fast, error))
+  if (!muster_train_tiers_parse (self->fast_dirs, &fast, &self->training.saver.n_fast, error))
     return FALSE;
-  self->saver.fast = fast;
+  self->training.saver.fast = fast;
   return TRUE;
 }
 
@@ -180,9 +180,9 @@ find_conflict (const MusterTrainOptions *self)
     return "--save-share needs --save-every=auto";
   if (training->epochs > 0 && self->feeds == NULL)
     return "--epochs needs --feed, whose rows it counts; for the graph's own input use --steps=N";
-  if (self->saver.keep_best > 0 && self->saver.metric == NULL)
+  if (self->training.saver.keep_best > 0 && self->training.saver.metric == NULL)
     return "--keep-best needs --metric=NAME:max or NAME:min, such as loss:min";
-  if (self->fast_dirs != NULL && training->checkpoint_dir == NULL)
+  if (self->fast_dirs != NULL && training->session.checkpoint_dir == NULL)
     return "--fast-dir needs --checkpoint-dir, the durable directory behind it";
   if (training->min_tasks > G_MAXINT || training->max_tasks > G_MAXINT)
     return "--min-tasks and --max-tasks must be 1 or more";
@@ -201,13 +201,13 @@ read_time (const char *text, gint64 *time_us, GError **error)
 static gboolean
 read_times (MusterTrainOptions *self, GError **error)
 {
-  if (!read_time (self->save_secs, &self->training.save_us, error) ||
+  if (!read_time (self->save_secs, &self->training.session.save_us, error) ||
       !read_time (self->grace, &self->grace_us, error) ||
-      !read_time (self->step_timeout, &self->training.step_timeout_us, error))
+      !read_time (self->step_timeout, &self->training.session.step_timeout_us, error))
     return FALSE;
-  if (self->training.step_timeout_us == MUSTER_WAIT_FOREVER)
-    self->training.step_timeout_us = 0;
-  return self->training.save_us > 0 || self->save_secs == NULL ||
+  if (self->training.session.step_timeout_us == MUSTER_WAIT_FOREVER)
+    self->training.session.step_timeout_us = 0;
+  return self->training.session.save_us > 0 || self->save_secs == NULL ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "invalid --save-secs '%s' (use 1s or more)", self->save_secs);
 }
@@ -218,8 +218,8 @@ check_options (MusterTrainOptions *self, GError **error)
   const char *conflict = find_conflict (self);
   if (conflict != NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", conflict);
-  return muster_cli_check_path ("--checkpoint-dir", self->training.checkpoint_dir, error) &&
-         muster_cli_check_path ("--log-dir", self->training.log_dir, error) &&
+  return muster_cli_check_path ("--checkpoint-dir", self->training.session.checkpoint_dir, error) &&
+         muster_cli_check_path ("--log-dir", self->training.session.summary_dir, error) &&
          parse_save_every (self, error) && parse_save_share (self, error) &&
          parse_tiers (self, error) && read_times (self, error);
 }
@@ -229,8 +229,7 @@ muster_train_options_parse (MusterTrainOptions *self, char *const *words, GError
 {
   self->flags = muster_flags_new ("train");
   muster_flags_add (self->flags, entries, self);
-  muster_flags_add_options (self->flags, MUSTER_TYPE_SAVER_OPTIONS, &self->saver);
-  muster_flags_add_options (self->flags, MUSTER_TYPE_RESTORE_OPTIONS, &self->restore);
+  muster_flags_add_options (self->flags, MUSTER_TYPE_TRAINING, &self->training);
   return muster_cli_parse ((int)g_strv_length ((char **)words), (char **)words, "", summary,
                            muster_flags_entries (self->flags), COMMON, &self->common, NULL,
                            error) &&

@@ -13,9 +13,7 @@ G_BEGIN_DECLS
 typedef struct {
   MusterFlags *flags; /* (owned), with the texts of fields */
   MusterCliOptions common;
-  MusterTraining training;
-  MusterSaverOptions saver; /* with fast (owned) */
-  MusterRestoreOptions restore;
+  MusterTraining training; /* its saver's fast is (owned) */
   char **feeds;
   char *rows;
   gint64 batch_size;

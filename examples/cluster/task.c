@@ -86,26 +86,26 @@ train (const MusterClusterSpec *cluster, MusterScaffold *scaffold, MusterMaster 
   g_auto (GStrv) peers = muster_cluster_spec_peers (cluster);
   g_autofree char *chief = muster_cluster_spec_chief (cluster);
   g_autoptr (GBytes) config = muster_cluster_spec_config (cluster, NULL, NULL);
-  const MusterTraining training = {.scaffold = scaffold,
-                                   .master = master,
-                                   .is_worker = number > 0,
-                                   .task = task,
+  const MusterTraining training = {.session = {.scaffold = scaffold,
+                                               .master = master,
+                                               .is_worker = number > 0,
+                                               .n_tasks = muster_cluster_spec_n_trainers (cluster),
+                                               .manager = {.task = task,
+                                                           .cluster = (const char *const *)peers,
+                                                           .chief = chief,
+                                                           .config = config},
+                                               .checkpoint_dir = argv[3],
+                                               .save_steps = SAVE_EVERY,
+                                               .timeout_us = PATIENCE,
+                                               .step_timeout_us = STEP_TIMEOUT},
                                    .task_number = (guint)number,
-                                   .n_tasks = muster_cluster_spec_n_trainers (cluster),
                                    .batches = batches,
                                    .feeds = feeds,
                                    .n_feeds = G_N_ELEMENTS (feeds),
                                    .loss = "loss:0",
                                    .until_step = g_ascii_strtoll (argv[4], NULL, 10),
                                    .without_positions = TRUE, /* those are one master's */
-                                   .checkpoint_dir = argv[3],
-                                   .save_steps = SAVE_EVERY,
                                    .ends_job = number == 0,
-                                   .timeout_us = PATIENCE,
-                                   .step_timeout_us = STEP_TIMEOUT,
-                                   .cluster = (const char *const *)peers,
-                                   .chief = chief,
-                                   .config = config,
                                    .observer = observer};
   g_auto (MusterTrained) trained = {.step = -1};
   gboolean is_done = muster_train (&training, &trained, NULL, error);

@@ -79,19 +79,19 @@ run (guint task, const char *target, const char *directory, GError **error)
   g_autoptr (MusterTrainingObserver) observer = muster_training_observer_new ();
   g_signal_connect (observer, "ready", G_CALLBACK (on_ready), NULL);
   g_signal_connect (observer, "progress", G_CALLBACK (on_progress), NULL);
-  const MusterTraining training = {.scaffold = scaffold,
-                                   .master = master,
-                                   .is_worker = task > 0,
+  const MusterTraining training = {.session = {.scaffold = scaffold,
+                                               .master = master,
+                                               .is_worker = task > 0,
+                                               .n_tasks = N_TASKS,
+                                               .manager = {.model = "digits"},
+                                               .checkpoint_dir = directory,
+                                               .save_steps = 500},
                                    .task_number = task,
-                                   .n_tasks = N_TASKS,
-                                   .model = "digits",
                                    .batches = batches,
                                    .feeds = feeds,
                                    .n_feeds = G_N_ELEMENTS (feeds),
                                    .loss = "loss:0",
                                    .epochs = EPOCHS,
-                                   .checkpoint_dir = directory,
-                                   .save_steps = 500,
                                    .ends_job = task == 0,
                                    .observer = observer};
   return batches != NULL && muster_train (&training, NULL, NULL, error) &&

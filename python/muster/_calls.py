@@ -9,13 +9,13 @@ import threading
 from muster import _blocking, _signals
 
 
-def _type_of(argument):
+def type_of(argument):
     return argument.get_type_info() if hasattr(argument, "get_type_info") else argument.get_type()
 
 
 def _options_type(argument, namespace):
     """The name of the struct of options that an argument takes."""
-    info = _type_of(argument).get_interface() if _type_of(argument).get_tag() == namespace.tag_interface else None
+    info = type_of(argument).get_interface() if type_of(argument).get_tag() == namespace.tag_interface else None
     name = info.get_name() if info is not None else ""
     return name if name.endswith("Options") else None
 
@@ -27,7 +27,7 @@ class Signature:
         arguments = info.get_arguments()
         hidden = set()
         for argument in arguments:
-            hidden |= {argument.get_destroy(), _type_of(argument).get_array_length()}
+            hidden |= {argument.get_destroy(), type_of(argument).get_array_length()}
         hidden.add((info.get_return_type() if not hasattr(info, "get_return_type_info") else info.get_return_type_info()).get_array_length())
         passed = [argument for i, argument in enumerate(arguments)
                   if i not in hidden and int(argument.get_direction()) != namespace.direction_out]

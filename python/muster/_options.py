@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of a struct of options, as gi/overrides/Muster.py sets them: by muster_options_set ()."""
 import ctypes
+import functools
 import numbers
 import operator
 import os
 
+from gi import _gi
 from gi.repository import GLib, GObject
+from muster import _calls
 
 NAMES = ("Options", "Training", "RpcSecurity", "SaverBuild")  # what the names of such structs end with
 
@@ -110,3 +113,80 @@ def assign(muster, options, name, value):
     except GLib.Error as error:
         message = error.message.replace("it is a PyObject", "it is " + _type_name(wrong)).replace("it is NULL", "it is None")
         raise GLib.Error(message, error.domain, error.code) from None
+    write_back(options)
+
+
+# --- options within options ---
+
+_NESTED = {}  # a class of options: its fields that are structs of options, and their classes
+
+
+def _struct_in(field):
+    """The name of the struct of options that a field holds; None for another field."""
+    held = _calls.type_of(field)
+    if held.is_pointer() or held.get_tag() != int(_gi.TypeTag.INTERFACE):
+        return None
+    name = held.get_interface().get_name()
+    return name if name.endswith(NAMES) else None
+
+
+def nest(muster, cls, info):
+    """Reading a struct in a struct gives a copy, which from now on remembers where it is from."""
+    for field in info.get_fields():
+        name, inner = field.get_name(), _struct_in(field)
+        if inner is not None:
+            _NESTED.setdefault(cls, {})[name] = getattr(muster, inner)
+            setattr(cls, name, _part(name, getattr(cls, name)))
+    if cls in _NESTED:
+        cls.__getattr__ = _get_within
+
+
+def _part(name, field):
+    def get(self):
+        part = field.__get__(self)
+        part._within = self, name
+        return part
+
+    return property(get)
+
+
+def write_back(part):
+    """Sets a struct in a struct to its copy, which was changed."""
+    if "_within" in vars(part):
+        whole, name = part._within
+        setattr(whole, name, part)
+
+
+def write_back_all():
+    """The functions that set something do that, too."""
+    for cls in {inner for parts in _NESTED.values() for inner in parts.values()}:
+        for name in [name for name in vars(cls) if name.startswith("set_")]:
+            setattr(cls, name, _writing_back(getattr(cls, name)))
+
+
+def _writing_back(method):
+    @functools.wraps(method)
+    def call(self, *args, **keywords):
+        method(self, *args, **keywords)
+        write_back(self)
+
+    return call
+
+
+def fields(cls):
+    """The fields that can be set: its own, and those of the structs within it."""
+    own = {key[len("set_"):] if key.startswith("set_") else key for key in vars(cls)
+           if key.startswith("set_") or isinstance(vars(cls)[key], property)}
+    return own.union(*map(fields, _NESTED.get(cls, {}).values()))
+
+
+def part_with(cls, *names):
+    """The struct within it that has a field of such a name."""
+    return next((field for field, inner in _NESTED.get(cls, {}).items() if not fields(inner).isdisjoint(names)), None)
+
+
+def _get_within(self, name):
+    part = None if name.startswith("_") else part_with(type(self), name)
+    if part is None:
+        raise AttributeError("%s has no attribute '%s'" % (type(self).__name__, name))
+    return getattr(getattr(self, part), name)

@@ -188,6 +188,26 @@ MUSTER_TEST (Options, a_field_that_isnt_there_is_refused)
   g_value_unset (&held.holder);
 }
 
+MUSTER_TEST (Options, a_path_names_a_field_of_a_struct_in_the_struct)
+{
+  Held held = hold ();
+  MUSTER_EXPECT_TRUE (SET (&held, "part.text", G_TYPE_STRING, string, "a") == NULL);
+  MUSTER_EXPECT_TRUE (SET (&held, "part.text", G_TYPE_STRING, string, "b") == NULL);
+  MUSTER_EXPECT_TRUE (SET (&held, "part.number", G_TYPE_INT, int, 3) == NULL);
+  MUSTER_EXPECT_STREQ (held.options->part.text, "b");
+  MUSTER_EXPECT_EQ (held.options->part.number, 3);
+  EXPECT_REFUSED (SET (&held, "part.colour", G_TYPE_INT, int, 1),
+                  "MusterPart has no field 'colour' (use one of text, number)");
+  EXPECT_REFUSED (SET (&held, "part.", G_TYPE_INT, int, 1),
+                  "MusterPart has no field '' (use one of text, number)");
+  EXPECT_REFUSED (SET (&held, "name.text", G_TYPE_INT, int, 1),
+                  "name of MusterSample has no fields; set it as a whole");
+  EXPECT_REFUSED (SET (&held, "parts.text", G_TYPE_STRING, string, "a"),
+                  "parts of MusterSample has no fields; set it as a whole");
+  MUSTER_EXPECT_EQ (held.options->n_parts, 0u);
+  g_value_unset (&held.holder);
+}
+
 MUSTER_TEST (Options, a_value_of_another_type_or_out_of_range_is_refused)
 {
   Held held = hold ();

@@ -69,13 +69,13 @@ MUSTER_TEST (Places, a_training_refuses_one_with_a_scheme)
   g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
   g_autoptr (MusterBatches) batches =
       muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
-  const MusterTraining training = {.scaffold = scaffold,
-                                   .master = f.master,
+  const MusterTraining training = {.session.scaffold = scaffold,
+                                   .session.master = f.master,
                                    .until_step = 1,
                                    .batches = batches,
                                    .feeds = feeds,
                                    .n_feeds = 1,
-                                   .checkpoint_dir = PLACE};
+                                   .session.checkpoint_dir = PLACE};
   const MusterMonitoredTrainingOptions saved = {
       .scaffold = f.scaffold, .master = f.master, .checkpoint_dir = PLACE};
   const MusterMonitoredTrainingOptions told = {

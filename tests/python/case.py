@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of muster in Python share: the library that was just built, as gi.repository.Muster, and a small model.
 
-The names are the raw ones, without overrides; only the fields of options are set as these do. With MUSTER_CALLS=FILE, each function of the library that returned is
+The names are the raw ones, without overrides; only the fields of options are set and read as these do. With MUSTER_CALLS=FILE, each function of the library that returned is
 written to FILE by its name in C, for bound_test.py.
 """
 import array
@@ -60,14 +60,24 @@ def _settable(cls):
     set_plainly = cls.__setattr__
 
     def __setattr__(self, name, value):
-        _options.assign(Muster, self, name, value) if isinstance(getattr(cls, name, None), property) else set_plainly(self, name, value)
+        part = None if hasattr(cls, name) or name.startswith("_") else _options.part_with(cls, name)
+        if part is not None:
+            setattr(getattr(self, part), name, value)
+        elif isinstance(getattr(cls, name, None), property):
+            _options.assign(Muster, self, name, value)
+        else:
+            set_plainly(self, name, value)
 
     cls.__setattr__ = __setattr__
 
 
-for _name in filter(lambda name: name.endswith(_options.NAMES), dir(Muster)):
-    if isinstance(getattr(Muster, _name), type) and issubclass(getattr(Muster, _name), GObject.GBoxed) and "__setattr__" not in vars(getattr(Muster, _name)):
-        _settable(getattr(Muster, _name))
+for _info in gi._gi.Repository.get_default().get_infos("Muster"):
+    if not isinstance(_info, gi._gi.StructInfo) or not _info.get_name().endswith(_options.NAMES):
+        continue
+    _class = getattr(Muster, _info.get_name())
+    if issubclass(_class, GObject.GBoxed) and "__setattr__" not in vars(_class):
+        _settable(_class)
+        _options.nest(Muster, _class, _info)
 
 if "MUSTER_CALLS" in os.environ:
     import calls

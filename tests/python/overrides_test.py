@@ -338,8 +338,8 @@ class Options(case.TestCase):
         options = Muster.MonitoredTrainingOptions(scaffold=case.linreg(), master=MusterEngine.Master.new(), config=b"\x08\x01", cluster=[pathlib.Path("a"), "b"])
         self.assertEqual((options.config.get_data(), options.cluster), (b"\x08\x01", ["a", "b"]))
         for value, name in (({"a": 1}, "a dict"), (["a", 1], "a list of int and str"), ((1,), "a tuple of int")):
-            self.assertRefused(options, "cluster", value, "invalid cluster of MusterMonitoredTrainingOptions: it is %s (use a GStrv)" % name)
-        self.assertRefused(options, "config", 5.0, "invalid config of MusterMonitoredTrainingOptions: it is a gdouble (use a GBytes)")
+            self.assertRefused(options, "cluster", value, "invalid cluster of MusterSessionManagerOptions: it is %s (use a GStrv)" % name)
+        self.assertRefused(options, "config", 5.0, "invalid config of MusterSessionManagerOptions: it is a gdouble (use a GBytes)")
         self.assertEqual(options.cluster, ["a", "b"])
 
     def test_setters_are_assigned_to(self):
@@ -353,6 +353,33 @@ class Options(case.TestCase):
         self.assertEqual(restore.names, {"v": "w"})
         restore.names = prepare.init_func = None
         self.assertIsNone(restore.names)
+
+    def test_of_a_struct_in_a_struct_are_its_own(self):
+        master = MusterEngine.Master.new()
+        job = Muster.Training(scaffold=case.linreg(), master=master, max_to_keep=3, timeout=2, model="m", allow_missing=True)
+        self.assertEqual((job.saver.max_to_keep, job.session.timeout_us, job.session.manager.model), (3, 2000000, "m"))
+        job.saver.max_to_keep, job.session.manager.task, job.save_steps = 4, "worker:1", 5
+        self.assertEqual((job.max_to_keep, job.task, job.session.save_steps, job.timeout_us), (4, "worker:1", 5, 2000000))
+        job.restore.progress = lambda *_: None
+        job.restore.set_names({"v": "w"})
+        self.assertEqual((job.session.restore.names, job.names, job.allow_missing), ({"v": "w"}, {"v": "w"}, True))
+        job.session.hooks = [Muster.stop_at_step_hook_new(0, 4)]
+        part = job.copy().saver
+        part.max_to_keep = 9
+        self.assertEqual((job.n_hooks, part.max_to_keep, job.saver.max_to_keep), (1, 9, 4))
+        job.saver = Muster.SaverOptions(keep_best=2)
+        job.saver.keep_best += 1
+        self.assertEqual((job.saver.keep_best, job.max_to_keep), (3, 0))
+        job.clock = Muster.system_clock()  # everything's, and not the saver's alone
+        self.assertEqual((job.session.manager.clock, job.saver.clock), (job.clock, None))
+        self.assertRefused(job, "save_share", 2, "invalid save_share 2 of MusterMonitoredTrainingOptions (use a number from 0 to 1)")
+        self.assertRefused(job.saver, "keep_best", "x", "invalid keep_best of MusterSaverOptions: it is a gchararray (use a number)")
+        with self.assertRaisesRegex(AttributeError, "Training has no attribute 'save_step'; did you mean 'save_steps'"):
+            job.save_step = 5
+        with self.assertRaisesRegex(AttributeError, "Training has no attribute 'patience'"):
+            print(job.patience)
+        with self.assertRaisesRegex(TypeError, "has no option 'patience'; its options are .*max_to_keep"):
+            Muster.Training(scaffold=case.linreg(), master=master, patience=3)
 
     def test_an_enumeration_has_no_other_values(self):
         options = Muster.SaverOptions(when_full=Muster.WhenFull.PAUSE)

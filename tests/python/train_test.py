@@ -226,7 +226,7 @@ class Monitored(case.TestCase):
     def test_a_training_session_has_the_standard_hooks(self):
         options = Muster.MonitoredTrainingOptions.new(case.linreg(), MusterEngine.Master.new())
         options.checkpoint_dir = self.folder
-        options.save_checkpoint_steps = 2
+        options.save_steps = 2
         options.save_blocking = True
         options.saver = None
         options.restore = Muster.RestoreOptions.new(None, self.folder)

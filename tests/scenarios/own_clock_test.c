@@ -168,18 +168,18 @@ train (Place *self, gint64 until_step)
   g_assert_no_error (self->error);
   MusterTensor *arrays[] = {x, y};
   MusterBatches *batches = muster_batches_new (arrays, 2, 32, 1, NULL);
-  MusterTraining training = {.scaffold = self->scaffold,
-                             .master = self->remote,
-                             .model = "digits",
+  MusterTraining training = {.session.scaffold = self->scaffold,
+                             .session.master = self->remote,
+                             .session.manager.model = "digits",
                              .batches = batches,
                              .feeds = feeds,
                              .n_feeds = 2,
                              .until_step = until_step,
-                             .checkpoint_dir = self->directory,
-                             .save_steps = 10,
-                             .timeout_us = PATIENCE_US,
-                             .step_timeout_us = PATIENCE_US,
-                             .clock = self->clock};
+                             .session.checkpoint_dir = self->directory,
+                             .session.save_steps = 10,
+                             .session.timeout_us = PATIENCE_US,
+                             .session.step_timeout_us = PATIENCE_US,
+                             .session.manager.clock = self->clock};
   gboolean done = muster_train (&training, NULL, NULL, &self->error);
 
   muster_batches_free (batches);

@@ -109,7 +109,7 @@ make_session (const Arguments *a, MusterScaffold *scaffold, MusterMaster *master
                                             .master = master,
                                             .is_worker = a->task > 0,
                                             .checkpoint_dir = a->directory,
-                                            .save_checkpoint_us = 300 * MUSTER_MILLISECOND,
+                                            .save_us = 300 * MUSTER_MILLISECOND,
                                             .save_summaries_steps = MUSTER_NEVER,
                                             .log_step_count_steps = MUSTER_NEVER,
                                             .hooks = &hook,
@@ -117,10 +117,10 @@ make_session (const Arguments *a, MusterScaffold *scaffold, MusterMaster *master
                                             .saver_observer = saves,
                                             .recovery = &recovery,
                                             .observer = observer,
-                                            .recovery_wait_us = 200 * MUSTER_MILLISECOND,
+                                            .manager.recovery_wait_us = 200 * MUSTER_MILLISECOND,
                                             .timeout_us = 60 * MUSTER_SECOND,
-                                            .model = "soak",
-                                            .task = task,
+                                            .manager.model = "soak",
+                                            .manager.task = task,
                                             .position_quiesce_us = 2 * MUSTER_SECOND};
   return muster_monitored_training_session_new (&options, NULL, NULL, error);
 }

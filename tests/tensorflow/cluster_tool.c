@@ -141,16 +141,16 @@ train (Task *self, const char *directory, gboolean is_worker, GError **error)
       .master = self->master,
       .is_worker = is_worker,
       .checkpoint_dir = g_str_equal (directory, "-") ? NULL : directory,
-      .save_checkpoint_steps = 1,
+      .save_steps = 1,
       .save_blocking = TRUE, /* the test counts on each step's */
       .save_summaries_us = MUSTER_NEVER,
       .save_summaries_steps = MUSTER_NEVER,
       .log_step_count_steps = MUSTER_NEVER,
-      .max_wait_us = PATIENCE,
+      .timeout_us = PATIENCE,
       .timeout_us = PATIENCE,
       .step_timeout_us = 3 * MUSTER_SECOND,
-      .config = self->config,
-      .cluster = (const char *const *)self->peers,
+      .manager.config = self->config,
+      .manager.cluster = (const char *const *)self->peers,
       .observer = observer};
   g_signal_connect (observer, "lost", G_CALLBACK (on_lost), NULL);
   g_autoptr (GError) failure = NULL;

@@ -80,7 +80,7 @@ run (const char *meta, const char *target, gint64 last_step, const char *directo
   MusterMonitoredTrainingOptions options = {.scaffold = scaffold,
                                             .master = master,
                                             .checkpoint_dir = directory,
-                                            .save_checkpoint_steps = 5,
+                                            .save_steps = 5,
                                             .save_blocking = TRUE, /* as TensorFlow saves */
                                             .save_summaries_steps = 2,
                                             .log_step_count_steps = 2,

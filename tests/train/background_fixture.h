@@ -112,7 +112,7 @@ open_job (Job *job, gint64 save_steps, GError **error)
                                                   .master = job->master,
                                                   .checkpoint_dir = job->directory,
                                                   .saver = job->saver,
-                                                  .save_checkpoint_steps = save_steps,
+                                                  .save_steps = save_steps,
                                                   .save_summaries_steps = MUSTER_NEVER,
                                                   .log_step_count_steps = MUSTER_NEVER,
                                                   .saver_observer = observer,

@@ -224,19 +224,19 @@ run_task (gpointer data)
   g_signal_connect (observer, "role", G_CALLBACK (note_role), task);
   g_signal_connect (observer, "progress",
                     task->progress != NULL ? task->progress : G_CALLBACK (note_progress), task);
-  const MusterTraining training = {.scaffold = task->job->scaffold,
-                                   .master = master,
+  const MusterTraining training = {.session.scaffold = task->job->scaffold,
+                                   .session.master = master,
                                    .is_elastic = TRUE,
-                                   .model = "seen",
+                                   .session.manager.model = "seen",
                                    .batches = batches,
                                    .feeds = feeds,
                                    .n_feeds = 1,
                                    .epochs = task->until_step > 0 ? 0 : EPOCHS,
                                    .until_step = task->until_step,
                                    .min_tasks = task->pair != NULL ? 2 : 0,
-                                   .timeout_us = task->timeout_us,
-                                   .checkpoint_dir = task->job->directory,
-                                   .save_steps = 50,
+                                   .session.timeout_us = task->timeout_us,
+                                   .session.checkpoint_dir = task->job->directory,
+                                   .session.save_steps = 50,
                                    .ends_job = TRUE,
                                    .observer = observer};
   if (master != NULL)
@@ -684,18 +684,18 @@ MUSTER_TEST (Elastic, says_what_it_lacks)
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     const Wrong *how = &wrong[i];
     g_autoptr (GError) error = NULL;
-    const MusterTraining training = {.scaffold = job.scaffold,
-                                     .master = master,
+    const MusterTraining training = {.session.scaffold = job.scaffold,
+                                     .session.master = master,
                                      .is_elastic = TRUE,
                                      .min_tasks = how->min_tasks,
                                      .max_tasks = how->max_tasks,
-                                     .model = how->model,
+                                     .session.manager.model = how->model,
                                      .batches = how->has_batches ? batches : NULL,
                                      .feeds = feeds,
                                      .n_feeds = how->has_batches,
                                      .until_step = 3,
                                      .without_positions = how->without_positions,
-                                     .overwrite = how->overwrite};
+                                     .session.overwrite = how->overwrite};
     MUSTER_EXPECT_FALSE (muster_train (&training, NULL, NULL, &error));
     MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, how->says);
   }
@@ -708,10 +708,10 @@ MUSTER_TEST (Elastic, says_that_a_master_keeps_no_members)
   g_autoptr (MusterMaster) local = muster_local_master_new ();
   g_autoptr (MusterBatches) batches = make_batches ();
   g_autoptr (GError) error = NULL;
-  const MusterTraining training = {.scaffold = job.scaffold,
-                                   .master = local,
+  const MusterTraining training = {.session.scaffold = job.scaffold,
+                                   .session.master = local,
                                    .is_elastic = TRUE,
-                                   .model = "seen",
+                                   .session.manager.model = "seen",
                                    .batches = batches,
                                    .feeds = feeds,
                                    .n_feeds = 1,

@@ -269,11 +269,11 @@ train_plain (Job *job, gboolean continues, int n_steps)
   const MusterMonitoredTrainingOptions options = {.scaffold = scaffold,
                                                   .master = job->master,
                                                   .checkpoint_dir = job->directory,
-                                                  .save_checkpoint_steps = 3,
+                                                  .save_steps = 3,
                                                   .save_blocking = TRUE,
                                                   .save_summaries_steps = MUSTER_NEVER,
                                                   .log_step_count_steps = MUSTER_NEVER,
-                                                  .model = "plain",
+                                                  .manager.model = "plain",
                                                   .continue_without_positions = continues};
   g_autoptr (MusterMonitoredSession) session = NULL;
   for (int i = 0; i < N_TRIES / 10 && session == NULL; i++) { /* until the chief before is gone */

@@ -116,13 +116,13 @@ MUSTER_TEST (MainLoop, trains_to_a_step)
   MusterTensor *arrays[] = {job.two, job.two};
   g_autoptr (MusterBatches) batches = muster_batches_new (arrays, 2, 1, 1, &job.error);
   const char *feeds[] = {"x:0", "y:0"};
-  MusterTraining training = {.scaffold = job.scaffold,
-                             .master = job.master,
+  MusterTraining training = {.session.scaffold = job.scaffold,
+                             .session.master = job.master,
                              .batches = batches,
                              .feeds = feeds,
                              .n_feeds = 2,
                              .until_step = 5,
-                             .checkpoint_dir = job.directory};
+                             .session.checkpoint_dir = job.directory};
   g_auto (MusterTrained) trained = {0};
   MUSTER_ASSERT_NO_ERROR (job.error);
   muster_train_async (&training, NULL, BACK (job));
@@ -139,8 +139,8 @@ MUSTER_TEST (MainLoop, reports_a_training_that_cannot_begin)
 {
   g_auto (Job) job = job_new ();
   const char *feeds[] = {"nothing:0"};
-  const MusterTraining training = {.scaffold = job.scaffold,
-                                   .master = job.master,
+  const MusterTraining training = {.session.scaffold = job.scaffold,
+                                   .session.master = job.master,
                                    .feeds = feeds,
                                    .n_feeds = 1,
                                    .until_step = 5};

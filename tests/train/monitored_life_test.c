@@ -147,8 +147,9 @@ MUSTER_TEST (MonitoredSession, of_a_worker_polls_as_often_as_it_is_asked)
     MusterMonitoredTrainingOptions options = {.scaffold = scaffold,
                                               .master = MUSTER_MASTER (f.master),
                                               .is_worker = TRUE,
-                                              .recovery_wait_us = quick ? 2 * MUSTER_SECOND : 0,
-                                              .clock = MUSTER_CLOCK (f.clock)};
+                                              .manager.recovery_wait_us =
+                                                  quick ? 2 * MUSTER_SECOND : 0,
+                                              .manager.clock = MUSTER_CLOCK (f.clock)};
     muster_fake_master_op_reports (f.master, "v", "v", NULL);
     muster_fake_master_set_cost (f.master, "v", MUSTER_SECOND);
     muster_fake_clock_at (f.clock, 62 * MUSTER_SECOND, prepare_all, f.master);

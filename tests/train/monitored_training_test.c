@@ -178,7 +178,7 @@ MUSTER_TEST (MonitoredTraining, saves_by_steps_where_steps_are_given_and_not_at_
     g_free (job.directory);
     job.directory = g_strdup_printf ("%s/%d", muster_test_tmpdir (), (int)i);
     job.options.checkpoint_dir = job.directory;
-    job.options.save_checkpoint_steps = steps[i];
+    job.options.save_steps = steps[i];
     g_autoptr (MusterMonitoredSession) session =
         muster_monitored_training_session_new (&job.options, NULL, NULL, &error);
     MUSTER_ASSERT_NO_ERROR (error);
@@ -198,8 +198,8 @@ MUSTER_TEST (MonitoredTraining, refuses_seconds_and_steps_at_once)
 {
   g_auto (Job) job = set_up ();
   g_autoptr (GError) error = NULL;
-  job.options.save_checkpoint_steps = 2;
-  job.options.save_checkpoint_us = 2;
+  job.options.save_steps = 2;
+  job.options.save_us = 2;
 
   MUSTER_EXPECT_NULL (muster_monitored_training_session_new (&job.options, NULL, NULL, &error));
 
@@ -276,7 +276,7 @@ MUSTER_TEST (MonitoredTraining, calls_hooks_in_tensorflows_order)
   job.options.hooks = &users;
   job.options.n_hooks = 1;
   job.options.saver_observer = observer;
-  job.options.save_checkpoint_steps = 1;
+  job.options.save_steps = 1;
   job.options.save_summaries_steps = 1;
   job.options.log_step_count_steps = 1;
   g_autoptr (MusterMonitoredSession) session =

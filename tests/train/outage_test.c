@@ -100,12 +100,12 @@ open_job (Job *job, gboolean is_blocking, GError **error)
       .master = job->master,
       .checkpoint_dir = job->run,
       .saver = job->saver,
-      .save_checkpoint_steps = 2,
+      .save_steps = 2,
       .save_blocking = is_blocking,
       .saver_observer = observer,
       .save_summaries_steps = MUSTER_NEVER,
       .log_step_count_steps = MUSTER_NEVER,
-      .clock = job->clock != NULL ? MUSTER_CLOCK (job->clock) : NULL};
+      .manager.clock = job->clock != NULL ? MUSTER_CLOCK (job->clock) : NULL};
   job->session = muster_monitored_training_session_new (&options, NULL, NULL, error);
   return job->session != NULL;
 }

@@ -134,13 +134,13 @@ open_session (Task *self, gboolean is_worker)
                                                   .master = crowd->master,
                                                   .is_worker = is_worker,
                                                   .checkpoint_dir = crowd->directory,
-                                                  .save_checkpoint_steps = crowd->n_batches / 4,
+                                                  .save_steps = crowd->n_batches / 4,
                                                   .save_blocking = TRUE,
                                                   .save_summaries_steps = MUSTER_NEVER,
                                                   .log_step_count_steps = MUSTER_NEVER,
                                                   .hooks = &self->hook,
                                                   .n_hooks = 1,
-                                                  .clock = crowd->clock};
+                                                  .manager.clock = crowd->clock};
   g_autoptr (GError) error = NULL;
   MusterMonitoredSession *session =
       muster_monitored_training_session_new (&options, NULL, NULL, &error);

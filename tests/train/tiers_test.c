@@ -108,7 +108,7 @@ open_job (Job *job, gint64 save_steps, gboolean is_blocking)
                                                   .master = job->master,
                                                   .checkpoint_dir = job->run,
                                                   .saver = job->saver,
-                                                  .save_checkpoint_steps = save_steps,
+                                                  .save_steps = save_steps,
                                                   .save_blocking = is_blocking,
                                                   .save_summaries_steps = MUSTER_NEVER,
                                                   .log_step_count_steps = MUSTER_NEVER,

@@ -62,7 +62,7 @@ note_saved (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterSaved *s
   g_string_append_printf (job->told, "%s %" G_GINT64_FORMAT " ",
                           saved->skipped ? "skipped" : "saved", saved->step);
   if (job->preempted_at > 0 && saved->step == job->preempted_at)
-    muster_preemption_request (job->training.preemption, 0);
+    muster_preemption_request (job->training.session.preemption, 0);
   if (job->at_saved != NULL)
     job->at_saved (job, saved->step);
 }
@@ -109,10 +109,10 @@ set_up (Job *job)
   g_signal_connect (job->observer, "lost", G_CALLBACK (note_lost), job);
   g_signal_connect (job->observer, "progress", G_CALLBACK (note_progress), job);
   g_signal_connect (job->observer, "saved", G_CALLBACK (note_saved), job);
-  job->training = (MusterTraining){.scaffold = job->scaffold,
-                                   .master = job->master,
-                                   .model = "digits",
-                                   .task = "chief:0",
+  job->training = (MusterTraining){.session.scaffold = job->scaffold,
+                                   .session.master = job->master,
+                                   .session.manager.model = "digits",
+                                   .session.manager.task = "chief:0",
                                    .batches = job->batches,
                                    .feeds = feeds,
                                    .n_feeds = 2,
@@ -153,7 +153,7 @@ set_up_served (Job *job)
   set_up (job);
   g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%d", serve (job, "127.0.0.1:0"));
   g_set_object (&job->master, NULL);
-  job->master = job->training.master = muster_remote_master_new (target, &error);
+  job->master = job->training.session.master = muster_remote_master_new (target, &error);
   g_assert_no_error (error);
 }
 
@@ -214,9 +214,9 @@ MUSTER_TEST (Training, saves_on_the_way_and_at_the_end_and_goes_on_from_there)
     g_auto (Job) job = {0};
     g_autoptr (GError) error = NULL;
     set_up (&job);
-    job.training.checkpoint_dir = job.directory;
-    job.training.save_blocking = TRUE;
-    job.training.save_steps = 10;
+    job.training.session.checkpoint_dir = job.directory;
+    job.training.session.save_blocking = TRUE;
+    job.training.session.save_steps = 10;
     job.training.until_step = life == 0 ? 25 : 32;
 
     train (&job, &error);
@@ -235,7 +235,7 @@ MUSTER_TEST (Training, without_positions_deals_anew)
     g_auto (Job) job = {0};
     g_autoptr (GError) error = NULL;
     set_up (&job);
-    job.training.checkpoint_dir = job.directory;
+    job.training.session.checkpoint_dir = job.directory;
     job.training.without_positions = TRUE;
     job.training.until_step = life == 0 ? 25 : 32;
 
@@ -251,9 +251,9 @@ MUSTER_TEST (Training, refuses_a_checkpoint_of_another_number_of_tasks)
   g_auto (Job) job = {0};
   g_autoptr (GError) error = NULL;
   set_up (&job);
-  job.training.checkpoint_dir = job.directory;
+  job.training.session.checkpoint_dir = job.directory;
   MUSTER_ASSERT_TRUE (train (&job, &error));
-  job.training.n_tasks = 2;
+  job.training.session.n_tasks = 2;
 
   MUSTER_EXPECT_FALSE (train (&job, &error));
 
@@ -284,15 +284,15 @@ MUSTER_TEST (Training, deals_its_epochs_to_all_tasks)
   for (guint i = 0; i < N; i++) {
     (i == 0 ? set_up_served : set_up) (&jobs[i]);
     g_set_object (&jobs[i].master, jobs[0].master);
-    jobs[i].training.master = jobs[0].master;
-    jobs[i].training.is_worker = i > 0;
+    jobs[i].training.session.master = jobs[0].master;
+    jobs[i].training.session.is_worker = i > 0;
     jobs[i].training.task_number = i;
-    jobs[i].training.n_tasks = N;
+    jobs[i].training.session.n_tasks = N;
     jobs[i].training.until_step = 0;
     jobs[i].training.epochs = 2;
     jobs[i].training.ends_job = i == 0;
-    jobs[i].training.checkpoint_dir = i == 0 ? jobs[0].directory : NULL;
-    jobs[i].training.save_steps = 20;
+    jobs[i].training.session.checkpoint_dir = i == 0 ? jobs[0].directory : NULL;
+    jobs[i].training.session.save_steps = 20;
     threads[i] = g_thread_new ("task", train_task, &jobs[i]);
   }
   for (guint i = 0; i < N; i++)
@@ -317,7 +317,7 @@ MUSTER_TEST (Training, runs_no_step_where_its_target_is_reached)
   g_auto (Job) job = {0};
   g_autoptr (GError) error = NULL;
   set_up (&job);
-  job.training.checkpoint_dir = job.directory;
+  job.training.session.checkpoint_dir = job.directory;
   MUSTER_ASSERT_TRUE (train (&job, &error));
   g_string_truncate (job.told, 0);
 
@@ -334,7 +334,7 @@ MUSTER_TEST (Training, ends_early_where_progress_says_so)
   set_up (&job);
   job.stops = TRUE;
   job.training.until_step = G_MAXINT64;
-  job.training.checkpoint_dir = job.directory;
+  job.training.session.checkpoint_dir = job.directory;
 
   MUSTER_EXPECT_TRUE (train (&job, &error));
 
@@ -360,6 +360,26 @@ MUSTER_TEST (Training, says_what_is_wrong_before_there_is_a_session)
   MUSTER_EXPECT_TRUE (strstr (feed->message, "'nothing'") != NULL);
   MUSTER_EXPECT_ERROR (loss, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_EXPECT_STREQ (job.told->str, "");
+}
+
+MUSTER_TEST (Training, refuses_what_its_session_has_of_its_own)
+{
+  g_autoptr (MusterSessionObserver) observer = muster_session_observer_new ();
+  const MusterMonitoredTrainingOptions own[] = {
+      {.observer = observer}, {.n_hooks = 1}, {.manager = {.will_feed = feeds}}};
+  for (gsize i = 0; i < G_N_ELEMENTS (own); i++) {
+    g_auto (Job) job = {0};
+    g_autoptr (GError) error = NULL;
+    set_up (&job);
+    const MusterMonitoredTrainingOptions right = job.training.session;
+    job.training.session = own[i];
+    job.training.session.scaffold = right.scaffold;
+    job.training.session.master = right.master;
+
+    MUSTER_EXPECT_FALSE (train (&job, &error));
+
+    MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "of its own");
+  }
 }
 
 MUSTER_TEST (Training, names_what_is_not_fed_with_the_option_that_feeds_it)
@@ -437,7 +457,7 @@ MUSTER_TEST (Training, refuses_what_does_not_fit_a_placeholder)
   g_auto (Job) job = {0};
   g_autoptr (MusterTensor) y = muster_npy_load ("tests/fixtures/digits_y.npy", NULL);
   set_up (&job);
-  job.training.checkpoint_dir = job.directory;
+  job.training.session.checkpoint_dir = job.directory;
 
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autoptr (GError) error = NULL;
@@ -479,7 +499,7 @@ MUSTER_TEST (Training, announces_that_the_job_is_over)
   set_up_served (&job);
   job.training.ends_job = TRUE;
   MUSTER_ASSERT_TRUE (train (&job, &error));
-  job.training.is_worker = TRUE;
+  job.training.session.is_worker = TRUE;
 
   MUSTER_EXPECT_FALSE (muster_train (&job.training, &late, NULL, &over));
 
@@ -494,7 +514,7 @@ MUSTER_TEST (Training, leaves_the_job_open_unless_it_ends_it)
   g_autoptr (GError) error = NULL;
   set_up_served (&job);
   MUSTER_ASSERT_TRUE (train (&job, &error));
-  job.training.is_worker = TRUE;
+  job.training.session.is_worker = TRUE;
   job.training.until_step = 30;
 
   MUSTER_EXPECT_TRUE (train (&job, &error));
@@ -543,7 +563,7 @@ MUSTER_TEST (Training, claims_its_directory_before_it_saves)
   const MusterClaim claim = {.model = "digits", .task = "chief:0"};
   set_up_served (&old);
   set_up_served (&job);
-  old.training.checkpoint_dir = job.training.checkpoint_dir = job.directory;
+  old.training.session.checkpoint_dir = job.training.session.checkpoint_dir = job.directory;
   MUSTER_ASSERT_TRUE (train (&old, &error));
   g_autoptr (MusterSession) session = muster_master_create_session (
       old.master, muster_scaffold_graph (old.scaffold), NULL, MUSTER_WAIT_FOREVER, NULL, &error);
@@ -598,8 +618,8 @@ MUSTER_TEST (Training, comes_back_when_its_master_was_lost)
   g_autoptr (GError) error = NULL;
   set_up_served (&job);
   job.at_progress = restart_server;
-  job.training.checkpoint_dir = job.directory;
-  job.training.save_steps = 10;
+  job.training.session.checkpoint_dir = job.directory;
+  job.training.session.save_steps = 10;
   job.training.until_step = G_MAXINT64;
 
   muster_train (&job.training, &trained, NULL, &error);
@@ -629,8 +649,8 @@ MUSTER_TEST (Training, ends_in_another_session_when_its_master_is_lost_at_the_en
   g_autoptr (GError) error = NULL;
   set_up_served (&job);
   job.at_saved = restart_server_after_last_save;
-  job.training.checkpoint_dir = job.directory;
-  job.training.save_steps = 10;
+  job.training.session.checkpoint_dir = job.directory;
+  job.training.session.save_steps = 10;
   job.training.ends_job = TRUE;
 
   heard_begin (G_LOG_LEVEL_MESSAGE);
@@ -652,10 +672,10 @@ MUSTER_TEST (Training, goes_on_where_a_save_is_skipped)
   const MusterSaverOptions options = {.storage = MUSTER_STORAGE (disk),
                                       .when_full = MUSTER_WHEN_FULL_SKIP};
   set_up (&job);
-  job.training.saver = &options;
-  job.training.checkpoint_dir = job.directory;
-  job.training.save_blocking = TRUE;
-  job.training.save_steps = 10;
+  job.training.saver = options;
+  job.training.session.checkpoint_dir = job.directory;
+  job.training.session.save_blocking = TRUE;
+  job.training.session.save_steps = 10;
   muster_narrow_storage_set_free (disk, 1); /* without a byte not even its claim is written */
 
   train (&job, &error);
@@ -688,12 +708,12 @@ static void
 begin_life (Job *job)
 {
   g_autoptr (GError) error = NULL;
-  job->training.checkpoint_dir = job->directory;
+  job->training.session.checkpoint_dir = job->directory;
   g_assert_true (train (job, &error));
   g_string_truncate (job->told, 0);
-  job->training.restore = &counting;
+  job->training.session.restore = counting;
   job->training.until_step = G_MAXINT64;
-  job->training.save_steps = G_MAXINT32;
+  job->training.session.save_steps = G_MAXINT32;
 }
 
 static char *
@@ -745,7 +765,7 @@ MUSTER_TEST (Training, clears_its_crash_loop_with_the_first_save)
   g_autoptr (GError) error = NULL;
   set_up (&job);
   begin_life (&job);
-  job.training.save_steps = 200;
+  job.training.session.save_steps = 200;
   job.at_progress = expect_no_life_once_saved;
 
   MUSTER_EXPECT_TRUE (train (&job, &error));
@@ -832,9 +852,9 @@ MUSTER_TEST (Training, that_is_asked_to_go_saves_where_it_stops)
   g_autoptr (MusterPreemption) preemption = muster_preemption_new (60 * MUSTER_SECOND, NULL);
   g_autoptr (GError) error = NULL;
   set_up (&job);
-  to_preempt = job.training.preemption = preemption;
+  to_preempt = job.training.session.preemption = preemption;
   job.at_progress = preempt;
-  job.training.checkpoint_dir = job.directory;
+  job.training.session.checkpoint_dir = job.directory;
   job.training.until_step = G_MAXINT64;
 
   muster_train (&job.training, &trained, NULL, &error);
@@ -856,12 +876,12 @@ MUSTER_TEST (Training, that_is_asked_to_go_after_its_last_step_is_done)
     g_autoptr (GError) error = NULL;
     set_up (&job);
     job.directory[strlen (job.directory) - 1] = in_epochs ? 'e' : 's';
-    job.training.preemption = preemption;
-    job.training.checkpoint_dir = job.directory;
-    job.training.save_blocking = TRUE;
+    job.training.session.preemption = preemption;
+    job.training.session.checkpoint_dir = job.directory;
+    job.training.session.save_blocking = TRUE;
     job.training.until_step = in_epochs ? 0 : 25;
     job.training.epochs = in_epochs;
-    job.training.save_steps = job.preempted_at = in_epochs ? 56 : 25;
+    job.training.session.save_steps = job.preempted_at = in_epochs ? 56 : 25;
 
     MUSTER_EXPECT_TRUE (muster_train (&job.training, &trained, NULL, &error));
 
@@ -884,7 +904,7 @@ rename_below (Job *job, const char *scope)
       muster_meta_graph_import (muster_scaffold_meta_graph (job->scaffold), &how, &error);
   g_assert_no_error (error);
   muster_scaffold_unref (job->scaffold);
-  job->scaffold = job->training.scaffold = muster_scaffold_new (renamed, &error);
+  job->scaffold = job->training.session.scaffold = muster_scaffold_new (renamed, &error);
   g_assert_no_error (error);
 }
 
@@ -907,8 +927,8 @@ MUSTER_TEST (Training, takes_its_loss_for_a_metric_that_the_graph_does_not_have)
   rename_below (&job, "m");
   job.training.feeds = renamed;
   job.training.loss = "m/loss:0";
-  job.training.checkpoint_dir = job.directory;
-  job.training.saver = &saver;
+  job.training.session.checkpoint_dir = job.directory;
+  job.training.saver = saver;
 
   MUSTER_EXPECT_TRUE (train (&job, &error));
 

@@ -82,21 +82,28 @@ take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
   self->prepare = muster_prepare_options_copy (&own);
 }
 
+MusterSessionManagerOptions
+muster_monitored_manager_options (MusterScaffold *scaffold,
+                                  const MusterSessionManagerOptions *options)
+{
+  MusterSessionManagerOptions with = *options;
+  with.local_init_op = muster_scaffold_local_init_op (scaffold);
+  with.ready_op = muster_scaffold_ready_op (scaffold);
+  with.ready_for_local_init_op = muster_scaffold_ready_for_local_init_op (scaffold);
+  with.meta_graph = muster_scaffold_meta_graph (scaffold);
+  return with;
+}
+
 /* Created once: all sessions come from the same manager (MON.12). */
 static MusterSessionManager *
 take_manager (MusterMonitoredSession *self, const MusterMonitoredSessionOptions *options,
               GError **error)
 {
-  MusterScaffold *scaffold = self->scaffold;
-  MusterSessionManagerOptions with = {.local_init_op = muster_scaffold_local_init_op (scaffold),
-                                      .ready_op = muster_scaffold_ready_op (scaffold),
-                                      .ready_for_local_init_op =
-                                          muster_scaffold_ready_for_local_init_op (scaffold),
-                                      .clock = options->clock,
-                                      .meta_graph = muster_scaffold_meta_graph (scaffold)};
+  const MusterSessionManagerOptions with = muster_monitored_manager_options (
+      self->scaffold, &(MusterSessionManagerOptions){.clock = options->clock});
   if (options->manager != NULL)
     return g_object_ref (options->manager);
-  return muster_session_manager_new (muster_scaffold_graph (scaffold), &with, error);
+  return muster_session_manager_new (muster_scaffold_graph (self->scaffold), &with, error);
 }
 
 static void

@@ -60,6 +60,12 @@ muster_monitored_cancellable (const MusterMonitoredSession *self)
   return self->calling != NULL ? self->calling : self->cancellable;
 }
 
+/* The options with the scaffold's ops and meta graph; what they point to is the scaffold's and the
+ * options'. */
+MusterSessionManagerOptions
+muster_monitored_manager_options (MusterScaffold *scaffold,
+                                  const MusterSessionManagerOptions *options);
+
 /* For a loop of its own: a run that loses the session, or finds it lost, fails with the reason
  * instead of recovering. Then the session is lost until it is told to recover: it pauses, and
  * creates another session, with retries. FALSE if that is given up. */

@@ -218,10 +218,10 @@ def _set_option(options, name, value):
         getattr(options, "set_" + name)(value)
     elif isinstance(getattr(cls, name, None), property):
         _options.assign(Muster, options, name, value)
+    elif _options.part_with(cls, name, name + "_us"):
+        _set_option(getattr(options, _options.part_with(cls, name, name + "_us")), name, value)
     else:
-        names = {key[len("set_"):] if key.startswith("set_") else key for key in vars(cls)
-                 if key.startswith("set_") or isinstance(vars(cls)[key], property)}
-        raise TypeError("%s has no option '%s'; its options are %s" % (cls.__name__, name, ", ".join(sorted(names))))
+        raise TypeError("%s has no option '%s'; its options are %s" % (cls.__name__, name, ", ".join(sorted(_options.fields(cls)))))
 
 
 def _make_options(cls, new, fields):
@@ -237,11 +237,14 @@ def _refuse_unknown(cls):
 
     def __setattr__(self, name, value):
         has_setter = is_options and hasattr(cls, "set_" + name)
-        if not name.startswith("_") and not hasattr(cls, name) and not has_setter:
-            near = difflib.get_close_matches(name, [each for each in vars(cls) if not each.startswith("_")], 1)
+        part = None if name.startswith("_") or hasattr(cls, name) or has_setter else _options.part_with(cls, name)
+        if part is not None:
+            setattr(getattr(self, part), name, value)
+        elif not name.startswith("_") and not hasattr(cls, name) and not has_setter:
+            near = difflib.get_close_matches(name, [each for each in {*vars(cls), *_options.fields(cls)} if not each.startswith("_")], 1)
             way = "; did you mean '%s'?" % near[0] if near else ""
             raise AttributeError("%s has no attribute '%s'%s" % (cls.__name__, name, way))
-        if has_setter:
+        elif has_setter:
             getattr(self, "set_" + name)(value)
         elif is_options and isinstance(getattr(cls, name, None), property):
             _options.assign(Muster, self, name, value)
@@ -357,6 +360,8 @@ def _adapt_class(info):
     cls, awaitables = None, []
     if isinstance(info, _gi.StructInfo):
         _refuse_unknown(getattr(Muster, info.get_name()))
+        if info.get_name().endswith(_options.NAMES):
+            _options.nest(Muster, getattr(Muster, info.get_name()), info)
     for method in info.get_methods():
         if isinstance(info, _gi.StructInfo) and method.is_constructor() and method.get_name() == "new" and info.get_name().endswith(_options.NAMES):
             _options_class(getattr(Muster, info.get_name()), method)
@@ -396,6 +401,7 @@ def _adapt_all():
     for info in infos:
         if isinstance(info, (_gi.ObjectInfo, _gi.InterfaceInfo, _gi.StructInfo)):
             _adapt_class(info)
+    _options.write_back_all()
     _adapt_functions([info for info in infos if isinstance(info, _gi.FunctionInfo) and not info.get_name().startswith("deadline_")])
     Muster.Session.run_async = _calls.awaitable("run", _prepare_run, _Namespace)
     Muster.MonitoredSession.run_async = _calls.awaitable("run", _prepare_monitored_run, _Namespace)
