@@ -228,12 +228,9 @@ muster_tensor_try_new_within (MusterBudget *budget, MusterDType dtype, int n_dim
 }
 
 static gboolean
-check_size (MusterDType dtype, int n_dims, const gint64 *dims, gsize size, gint64 *n_elements,
+check_size (MusterDType dtype, int n_dims, const gint64 *dims, gsize n_bytes, gsize size,
             GError **error)
 {
-  gsize n_bytes;
-  if (!check_shape (dtype, n_dims, dims, n_elements, &n_bytes, error))
-    return FALSE;
   if (n_bytes == size)
     return TRUE;
   g_autofree char *shape = muster_shape_to_string (n_dims, dims);
@@ -250,7 +247,9 @@ muster_tensor_new_from_data (MusterDType dtype, int n_dims, const gint64 *dims, 
   muster_require_array (error, NULL, dims, n_dims);
   muster_require_array (error, NULL, data, size);
   gint64 n_elements;
-  if (!check_size (dtype, n_dims, dims, size, &n_elements, error))
+  gsize n_bytes;
+  if (!check_shape (dtype, n_dims, dims, &n_elements, &n_bytes, error) ||
+      !check_size (dtype, n_dims, dims, n_bytes, size, error))
     return NULL;
   MusterTensor *self = muster_tensor_try_new (dtype, n_dims, dims, error);
   if (self != NULL && size > 0)
@@ -273,7 +272,9 @@ muster_tensor_new_from_bytes (MusterDType dtype, int n_dims, const gint64 *dims,
   gsize size;
   gconstpointer data = g_bytes_get_data (bytes, &size);
   gint64 n_elements;
-  if (!check_size (dtype, n_dims, dims, size, &n_elements, error))
+  gsize n_bytes;
+  if (!check_shape (dtype, n_dims, dims, &n_elements, &n_bytes, error) ||
+      !check_size (dtype, n_dims, dims, n_bytes, size, error))
     return NULL;
   if (size == 0 || !is_aligned (data, dtype))
     return muster_tensor_new_from_data (dtype, n_dims, dims, data, size, error);
@@ -291,7 +292,9 @@ muster_tensor_new_borrowed (MusterDType dtype, int n_dims, const gint64 *dims, g
   muster_require_array (error, NULL, data, size);
   muster_require (error, NULL, released);
   gint64 n_elements;
-  if (!check_size (dtype, n_dims, dims, size, &n_elements, error))
+  gsize n_bytes;
+  if (!check_shape (dtype, n_dims, dims, &n_elements, &n_bytes, error) ||
+      !check_size (dtype, n_dims, dims, n_bytes, size, error))
     return NULL;
   MusterTensor *self;
   if (size == 0 || !is_aligned (data, dtype)) {

@@ -500,10 +500,12 @@ muster_tensor_proto_copied_size (const MusterTensor *tensor)
 }
 
 static void
-put_elements (MusterRope *rope, MusterTensor *tensor)
+put_proto (MusterRope *rope, MusterTensor *tensor)
 {
   const gsize n_bytes = muster_tensor_n_bytes (tensor);
   GByteArray *out = muster_rope_tail (rope);
+  muster_proto_put_uint (out, FIELD_DTYPE, muster_tensor_dtype (tensor));
+  put_shape (out, tensor);
   if (muster_tensor_dtype (tensor) == MUSTER_STRING) {
     for (gint64 i = 0; i < muster_tensor_n_elements (tensor); i++)
       put_string (rope, tensor, muster_tensor_string (tensor, i));
@@ -514,15 +516,6 @@ put_elements (MusterRope *rope, MusterTensor *tensor)
   } else if (n_bytes > 0) {
     muster_proto_put_bytes (out, FIELD_CONTENT, muster_tensor_data (tensor), n_bytes);
   }
-}
-
-static void
-put_proto (MusterRope *rope, MusterTensor *tensor)
-{
-  GByteArray *out = muster_rope_tail (rope);
-  muster_proto_put_uint (out, FIELD_DTYPE, muster_tensor_dtype (tensor));
-  put_shape (out, tensor);
-  put_elements (rope, tensor);
 }
 
 void

@@ -92,16 +92,6 @@ is_no_answer (const GError *failure)
 /* --- their nodes --- */
 
 static void
-add_vector (MusterGraphBuilder *builder, const char *name, const char *device, const char *text)
-{
-  const char *const texts[] = {text, NULL};
-  g_autoptr (MusterTensor) value = muster_tensor_new_strv (texts);
-  muster_graph_builder_constant (builder, name, value);
-  if (*device)
-    muster_graph_builder_device (builder, device);
-}
-
-static void
 add_reader (MusterGraphBuilder *builder, const char *filename, const char *scope,
             MusterProbeReader *reader)
 {
@@ -110,8 +100,13 @@ add_reader (MusterGraphBuilder *builder, const char *filename, const char *scope
   g_autofree char *names = g_strconcat (node, "/tensor_names", NULL);
   g_autofree char *slices = g_strconcat (node, "/shape_and_slices", NULL);
 
-  add_vector (builder, names, reader->device, TENSOR);
-  add_vector (builder, slices, reader->device, "");
+  const char *const vectors[][3] = {{names, TENSOR, NULL}, {slices, "", NULL}};
+  for (gsize i = 0; i < G_N_ELEMENTS (vectors); i++) {
+    g_autoptr (MusterTensor) value = muster_tensor_new_strv (vectors[i] + 1);
+    muster_graph_builder_constant (builder, vectors[i][0], value);
+    if (*reader->device)
+      muster_graph_builder_device (builder, reader->device);
+  }
   muster_graph_builder_node (builder, "RestoreV2", node);
   muster_graph_builder_input (builder, filename);
   muster_graph_builder_input (builder, names);

@@ -392,21 +392,6 @@ add_partitioned (Loader *self, const char *prefix, GError **error)
   return TRUE;
 }
 
-static gboolean
-load_files (Loader *self, MusterStorage *storage, const char *prefix, GError **error)
-{
-  const int n = muster_v1_count_files (prefix);
-  for (int i = 0; i < n; i++) {
-    g_autofree char *path = muster_v1_file (prefix, i);
-    if (!load_file (self, storage, path, error))
-      return FALSE;
-  }
-  if (!add_partitioned (self, prefix, error))
-    return FALSE;
-  muster_bundle_index_sort (self->index);
-  return TRUE;
-}
-
 MusterBundleIndex *
 muster_v1_load (MusterStorage *storage, const char *prefix, GBytes **data, GError **error)
 {
@@ -416,12 +401,19 @@ muster_v1_load (MusterStorage *storage, const char *prefix, GBytes **data, GErro
                                                   (GDestroyNotify)g_bytes_unref, NULL),
                    .index = index,
                    .data = g_byte_array_new ()};
-  const gboolean is_loaded = load_files (&loader, storage, prefix, error);
+  const int n = muster_v1_count_files (prefix);
+  gboolean is_loaded = TRUE;
+  for (int i = 0; is_loaded && i < n; i++) {
+    g_autofree char *path = muster_v1_file (prefix, i);
+    is_loaded = load_file (&loader, storage, path, error);
+  }
+  is_loaded = is_loaded && add_partitioned (&loader, prefix, error);
   g_hash_table_unref (loader.tensors);
   g_hash_table_unref (loader.keys);
   g_autoptr (GBytes) bytes = g_byte_array_free_to_bytes (loader.data);
   if (!is_loaded)
     return NULL;
+  muster_bundle_index_sort (index);
   *data = g_steal_pointer (&bytes);
   return g_steal_pointer (&index);
 }

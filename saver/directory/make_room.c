@@ -8,7 +8,6 @@
 #include "base/log_private.h"
 #include "checkpoint/format/bundle_place_private.h"
 #include "checkpoint/format/bundle_reader.h"
-#include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_removal_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/store/directory_lock_private.h"
@@ -77,25 +76,41 @@ find_spare (const Room *self, MusterStorage *storage, MusterCheckpointRecord *re
   return spare;
 }
 
+static guint64
+file_size (MusterStorage *storage, const char *path)
+{
+  MusterStorageInfo info;
+  return muster_storage_stat (storage, path, &info, NULL) ? info.size : 0;
+}
+
+/* Returns what the removal of a checkpoint frees. Of one in the old format (V1), which another
+ * program wrote, nothing is removed. */
+static guint64
+size_of (MusterStorage *storage, const char *prefix)
+{
+  gint32 n_shards = 0;
+  g_autofree char *index = muster_bundle_index_path (prefix);
+  g_autofree char *meta = muster_checkpoint_meta_path (prefix);
+  guint64 bytes = file_size (storage, index);
+  if (bytes == 0)
+    return 0;
+  bytes += file_size (storage, meta);
+  (void)muster_bundle_index_count_shards (storage, prefix, &n_shards, NULL);
+  for (gint32 i = 0; i < n_shards; i++) {
+    g_autofree char *data = muster_bundle_data_path (prefix, i, n_shards);
+    bytes += file_size (storage, data);
+  }
+  return bytes;
+}
+
 /* Returns FALSE if all of them together aren't enough: then nothing is removed. */
 static gboolean
 is_enough (const Room *self, MusterStorage *storage, const GPtrArray *spare)
 {
   guint64 bytes = free_bytes (self);
-  for (guint i = 0; i < spare->len && bytes < self->bytes; i++) {
-    MusterCheckpointOverview overview = {0};
-    (void)muster_checkpoint_inspect (storage, spare->pdata[i], &overview, NULL);
-    bytes += overview.bytes;
-  }
+  for (guint i = 0; i < spare->len && bytes < self->bytes; i++)
+    bytes += size_of (storage, spare->pdata[i]);
   return spare->len > 0 && bytes >= self->bytes;
-}
-
-static gboolean
-is_whole (const Room *self, MusterStorage *storage, const char *prefix)
-{
-  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, prefix, NULL);
-  return reader != NULL &&
-         muster_bundle_reader_verify (reader, NULL, NULL, self->space->cancellable, NULL);
 }
 
 /* Reads checkpoints, which may take long, until one is whole. A lock keeps that one from then
@@ -107,7 +122,9 @@ find_whole (Room *self, MusterStorage *storage)
   for (guint i = g_strv_length (list); i-- > 0 && self->whole == NULL;) {
     g_autofree char *index = muster_bundle_index_path (list[i]);
     self->held = muster_storage_lock (storage, index, MUSTER_LOCK_SHARED, NULL);
-    if (is_whole (self, storage, list[i])) {
+    g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, list[i], NULL);
+    if (reader != NULL &&
+        muster_bundle_reader_verify (reader, NULL, NULL, self->space->cancellable, NULL)) {
       self->whole = g_strdup (list[i]);
     } else {
       muster_storage_unlock (storage, self->held);
