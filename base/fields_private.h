@@ -30,7 +30,7 @@ typedef enum {
 /* The option of the command that sets a field, from the field's line in the comment: its attributes
  * flag, of and arg, and the sentence. */
 typedef struct {
-  const char *name;     /* "keep-best" */
+  const char *name;     /* without "--" */
   const char *commands; /* (nullable) "prepare,train"; NULL: all that fill the struct */
   const char *value;    /* (nullable) what it is called in the help; NULL: it has none */
   const char *help;

@@ -83,7 +83,7 @@ def help_of(struct, field):
     told += [value[0] for value in values if value and value[1] not in ("0", "`NULL`")]
     text = "; ".join(part for part, value in zip(parts, values) if not value) + (" (%s)" % "; ".join(told) if told else "")
     text = re.sub(r"@(\w+)", lambda name: flags.get(name[1], name[0]), text)
-    if not text or re.search(r"[@%\\\"]", text):
+    if not text or re.search(r"[@\\\"]|%\w", text):
         raise SystemExit("%s: the first sentence of %s.%s is no help for a flag: '%s'" % (struct.header, struct.name, field.name, text))
     return text
 

@@ -21,33 +21,39 @@ G_BEGIN_DECLS
  * @manager: of the session manager: the model's name, the task's, the cluster. The ops and the meta
  *   graph are the scaffold's. Queue runners, summaries and saves are added to `will_run`. `clock`
  * is everything's
- * @checkpoint_dir: (nullable): NULL: nothing is restored or saved, with a log message
+ * @checkpoint_dir: (nullable) (attributes flag=checkpoint-dir arg=DIR): checkpoint directory: the
+ *   latest checkpoint is restored, new ones are saved; `NULL`: none
  * @saver: (nullable): with @checkpoint_dir; NULL: one for the scaffold's SaverDef, which is built
  * if there is none
  * @restore: of a chief: what is restored
- * @overwrite: of a chief: as in [struct@PrepareOptions]
- * @always_restore: a chief whose predecessor has left the model whole on the master continues with
- *   it (a model with a name and positions). TRUE: it restores the last checkpoint in any case
+ * @overwrite: (attributes flag=overwrite): start a job that is over, or that another chief has
+ *   prepared. As in [struct@PrepareOptions]
+ * @always_restore: (attributes flag=restore): restore the latest checkpoint, even if a chief that
+ *   died left the model whole on the master. Otherwise a chief continues with such a model, if that
+ *   has a name and positions
  * @continue_without_positions: it also continues with a model that has no positions, of which
  *   it is unknown whether the predecessor's last step was cut off, and what its input has read
- * @save_us: the interval of checkpoints in microseconds; 0: 600 s, unless it is given in
- *   steps; %MUSTER_NEVER: none. Setting the steps disables the default in seconds and the reverse;
- *   setting both is INVALID_ARGUMENT (DMON.3), here and below
+ * @save_us: (attributes flag=save-secs): time between checkpoints; 0: 10m. Not by default if
+ *   @save_steps are set, and the reverse; setting both is INVALID_ARGUMENT (DMON.3), here and
+ * below. %MUSTER_NEVER: none
  * @save_steps: the interval of checkpoints in steps; 0: none
  * @save_auto: instead of an interval: the hook chooses it, as [struct@CheckpointSaverOptions] says
- * @save_share: (attributes min=0 max=1): of @save_auto; 0: 0.01
- * @save_blocking: TRUE: training waits for each checkpoint
+ * @save_share: (attributes flag=save-share arg=PERCENT min=0 max=1): of --save-every=auto: share of
+ *   the time that saves may hold training; 0: 1%. Of @save_auto, in C a number such as 0.01
+ * @save_blocking: (attributes flag=save-blocking): stop training while a checkpoint is written,
+ *   instead of writing it in the background
  * @save_summaries_us: the interval of summaries in microseconds; 0: by steps
  * @save_summaries_steps: the interval of summaries in steps; 0: 100; %MUSTER_NEVER: none
  * @log_step_count_steps: the interval of "global_step/sec"; 0: 100; %MUSTER_NEVER: none
- * @summary_dir: (nullable): NULL: @checkpoint_dir, if that is local
+ * @summary_dir: (nullable) (attributes flag=log-dir arg=DIR): local directory for TensorBoard event
+ *   files; `NULL`: @checkpoint_dir, if that is local
  * @hooks: (nullable) (array length=n_hooks): called last, on every task
  * @n_hooks: the number of @hooks
  * @chief_only_hooks: (nullable) (array length=n_chief_only_hooks): called first, on the chief only
  * @n_chief_only_hooks: the number of @chief_only_hooks
  * @saver_observer: (nullable): is told of each save
- * @step_timeout_us: a step that takes longer counts as a lost session; set it above the longest
- *   step. 0: none
+ * @step_timeout_us: (attributes flag=step-timeout): time after which a step's session is considered
+ *   lost; 0: forever. Set it above the longest step
  * @stop_grace_us: for the coordinator's threads at the end; 0: 120 s
  * @timeout_us: for preparing the model or waiting for it, each time, in microseconds; 0: no limit
  *   for a chief, 7200 s for a worker

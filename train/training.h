@@ -17,19 +17,22 @@ G_BEGIN_DECLS
  * @is_elastic: all tasks of the job are equal, and may start and stop at any time: one of them
  *   becomes the chief, and batches are dealt to the tasks that are present. It needs @batches, and
  * a master that keeps members (`muster serve`)
- * @min_tasks: of an elastic job: no task starts before there are this many, and all pause between
- *   two steps while there are fewer; the task that asks for the most counts; 0: 1
- * @max_tasks: of an elastic job: maximum number of tasks; further ones wait for a place; 0: 64. If
- *   it is above 64, the same in all tasks
+ * @min_tasks: (attributes flag=min-tasks): of an elastic job (--task=auto): number of tasks without
+ *   which training doesn't start, and pauses; 0: 1. The task that asks for the most counts
+ * @max_tasks: (attributes flag=max-tasks): of an elastic job (--task=auto): maximum number of
+ * tasks; further ones wait for a place; 0: 64. If it is above 64, the same in all tasks
  * @task_number: below `n_tasks`: 0 for the chief, another for each worker
  * @batches: (nullable): one array for each feed; NULL: the graph's own input
  * @feeds: (nullable) (array length=n_feeds): the tensors to feed: "x:0"
  * @n_feeds: the number of @feeds
  * @loss: (nullable): a float scalar to watch; NaN fails the run
- * @until_step: the global step to reach, or, as a graph whose own input ends may have neither,
- * @epochs: the number of passes over the rows of @batches, by all tasks together
- * @without_positions: don't add positions to the model; a resumed job's batches start from the
- *   beginning, and each task uses its own batches
+ * @until_step: (attributes flag=steps): global step, shared by all tasks, at which training ends
+ *   (required, or @epochs, unless the graph's own input ends)
+ * @epochs: (attributes flag=epochs): number of passes over the rows after which training ends; 0:
+ *   @until_step. The rows of @batches, by all tasks together
+ * @without_positions: (attributes flag=no-positions): don't store each task's position in the data
+ * in the model. A resumed job's batches start from the beginning, and each task uses its own
+ * batches
  * @ends_job: of a chief: reaching @until_step ends the job, which is announced
  * @observer: (nullable): is told of events
  *

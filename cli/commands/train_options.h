@@ -20,12 +20,9 @@ typedef struct {
   gint64 seed;
   char **fast_dirs;
   char *save_every;
-  char *save_share;
-  char *save_secs;
   char *loss;
   int tasks;
   char *grace;
-  char *step_timeout;
   gboolean drill;
   gboolean example;
   gint64 grace_us; /* parsed */
