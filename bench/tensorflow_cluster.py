@@ -29,7 +29,7 @@ def export(meta):
     with tf.device(tf.train.replica_device_setter(ps_tasks=1, worker_device="")):
         step = tf.train.create_global_step()
         w = tf.get_variable("w", [64, 64])
-        loss = tf.reduce_mean(tf.square(tf.matmul(tf.random_normal([32, 64]), w))) + pause
+        loss = tf.reduce_mean(tf.square(tf.matmul(tf.random_normal([32, 64]) + pause, w)))
         tf.add_to_collection("train_op", tf.train.GradientDescentOptimizer(0.001).minimize(loss, step, name="train"))
     saver = tf.train.Saver(sharded=True)
     tf.train.Scaffold(saver=saver).finalize()
