@@ -20,12 +20,12 @@ TF_CONFIG=$(printf '{"cluster": {"ps": ["localhost:%d"], "chief": ["localhost:%d
   "$port" $((port + 1)) $((port + 2)) $((port + 3)))
 export TF_CONFIG
 
-cd "$(mktemp -d "${TEST_TMPDIR:-/tmp}/cluster-XXXXXX")"
+folder=$(mktemp -d "${TEST_TMPDIR:-/tmp}/cluster-XXXXXX")
+cd "$folder"
 declare -A running
 end() {
-  kill -9 "${running[@]}" 2>/dev/null || true
-  wait 2>/dev/null
-  rm -rf "$PWD"
+  { kill -9 "${running[@]}" || true; wait; } 2>/dev/null
+  rm -rf "$folder"
 }
 trap end EXIT
 
