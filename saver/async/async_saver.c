@@ -661,6 +661,14 @@ muster_async_saver_shutdown (MusterAsyncSaver *self, gint64 deadline_us, GCancel
   return shut && end_copies (core, deadline_us, cancellable, error);
 }
 
+void
+muster_async_saver_hold (MusterAsyncSaver *self, gint64 until_us)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
+  self->core->held_until_us = until_us;
+  g_cond_broadcast (&self->core->changed);
+}
+
 gint64
 muster_async_saver_save_counter (MusterAsyncSaver *self)
 {

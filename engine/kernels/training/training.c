@@ -17,8 +17,9 @@
 
 /* Elements in a block: one of each slot and of the gradient fit into the L1 cache. */
 #define BLOCK 1024
-/* Copies of at least this many bytes bypass the cache, where they wouldn't fit. */
-#define STREAM_FROM ((gsize)8 << 20)
+/* Copies of at least this many bytes bypass the cache: with those of the other variables, they
+ * wouldn't fit. */
+#define STREAM_FROM ((gsize)1 << 20)
 
 static gboolean
 read_scalars (MusterKernel *k, const MusterOptimizer *o, int n_tensors, MusterUpdate *u,
