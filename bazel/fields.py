@@ -88,11 +88,13 @@ def help_of(struct, field):
     return text
 
 
-def flag_of(struct, field, kind):
+def flag_of(types, struct, field, kind):
     """What "(attributes flag=NAME of=COMMAND,… arg=VALUE)" in a field's line says."""
     given = field.attributes
     if kind not in VALUES and (kind, given.get("arg")) != ("DOUBLE", "PERCENT"):
         raise SystemExit("%s: %s.%s can't have a flag" % (struct.header, struct.name, field.name))
+    if field.type in types.enums and given.get("arg", "").count("|") != int(types.enums[field.type]["max"]):
+        raise SystemExit("%s: %s.%s needs arg=WORD|WORD…, a word for each value of %s" % (struct.header, struct.name, field.name, field.type))
     value = given.get("arg", "TIME" if field.name.endswith("_us") else VALUES.get(kind))
     texts = ['"%s"' % text if text else "NULL" for text in (given["flag"], given.get("of"), value, help_of(struct, field))]
     return ".flag = &(const MusterFieldFlag){%s}" % ", ".join(texts)
@@ -119,7 +121,7 @@ def row_of(types, struct, field):
     if limits:
         members.append(".has_range = TRUE, .min = %s, .max = %s" % (limits.get("min", "-INFINITY"), limits.get("max", "INFINITY")))
     if "flag" in field.attributes:
-        members.append(flag_of(struct, field, kind))
+        members.append(flag_of(types, struct, field, kind))
     return "    {%s}," % ", ".join(members)
 
 

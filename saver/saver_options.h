@@ -41,7 +41,8 @@ G_BEGIN_DECLS
  *   the meta graph and is skipped, a restore does nothing; a directory with a checkpoint is refused
  * @adopt_unknown: the saver lists and deletes all checkpoints with this base name in a directory,
  *   even if no state file or record names them
- * @when_full: what to do if there isn't enough space
+ * @when_full: (attributes flag=when-full of=save arg=fail|skip|pause): action without enough free
+ *   space; 0: fail
  * @save_timeout_us: (attributes flag=save-timeout of=train): the time after which a save fails; 0:
  *   forever. It holds whatever the save's deadline, so that a master that hangs doesn't block it.
  *   Should exceed the longest save and the longest wait for space

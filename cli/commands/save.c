@@ -21,7 +21,6 @@ static const char summary[] =
 /* What somebody asks for. */
 typedef struct {
   char *directory;    /* (owned) */
-  char *when_full;    /* (owned) (nullable) */
   MusterFlags *flags; /* (owned) */
   MusterSaverOptions saver;
 } CommandOptions;
@@ -30,28 +29,9 @@ static void
 options_clear (CommandOptions *self)
 {
   g_free (self->directory);
-  g_free (self->when_full);
   muster_flags_free (self->flags);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (CommandOptions, options_clear)
-
-static gboolean
-parse_when_full (const char *word, MusterWhenFull *when_full)
-{
-  static const struct {
-    const char *word;
-    MusterWhenFull meaning;
-  } words[] = {{"fail", MUSTER_WHEN_FULL_FAIL},
-               {"skip", MUSTER_WHEN_FULL_SKIP},
-               {"pause", MUSTER_WHEN_FULL_PAUSE}};
-  *when_full = MUSTER_WHEN_FULL_FAIL;
-  for (gsize i = 0; word != NULL && i < G_N_ELEMENTS (words); i++)
-    if (strcmp (word, words[i].word) == 0) {
-      *when_full = words[i].meaning;
-      return TRUE;
-    }
-  return word == NULL;
-}
 
 static void
 say_pause (const char *why, gpointer user_data G_GNUC_UNUSED)
@@ -116,9 +96,6 @@ check_options (CommandOptions *command, GError **error)
   if (command->directory == NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "save needs --checkpoint-dir=DIR; see `muster help save`");
-  if (!parse_when_full (command->when_full, &command->saver.when_full))
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "invalid --when-full '%s' (use fail, skip or pause)", command->when_full);
   command->saver.paused = say_pause;
   return muster_cli_check_path ("--checkpoint-dir", command->directory, error) &&
          muster_flags_apply (command->flags, error);
@@ -165,12 +142,9 @@ save_from (MusterMaster *master, MusterScaffold *own, const MusterCliOptions *op
 
 #define AT(field) MUSTER_CLI_AT (CommandOptions, field)
 
-static const GOptionEntry entries[] = {
-    {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (directory),
-     "checkpoint directory (required)", "DIR"},
-    {"when-full", 0, 0, G_OPTION_ARG_STRING, AT (when_full),
-     "action without enough free space: fail, skip or pause (default: fail)", "WHAT"},
-    {NULL}};
+static const GOptionEntry entries[] = {{"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME,
+                                        AT (directory), "checkpoint directory (required)", "DIR"},
+                                       {NULL}};
 
 static gboolean
 parse (CommandOptions *self, int argc, char **argv, MusterCliOptions *options, GError **error)

@@ -76,6 +76,13 @@ is_time (const MusterField *field)
   return g_strcmp0 (field->flag->value, "TIME") == 0;
 }
 
+/* One of several words: an enumeration from 0. */
+static gboolean
+is_choice (const MusterField *field)
+{
+  return field->kind == MUSTER_FIELD_INT && strchr (field->flag->value, '|') != NULL;
+}
+
 static void
 add_flag (MusterFlags *self, const MusterField *field, gpointer options)
 {
@@ -89,7 +96,7 @@ add_flag (MusterFlags *self, const MusterField *field, gpointer options)
     entry.arg_data = &parsed->is_on;
   } else if (is_path (field)) {
     entry.arg = G_OPTION_ARG_FILENAME;
-  } else if (field->kind < MUSTER_FIELD_DOUBLE && !is_time (field)) {
+  } else if (field->kind < MUSTER_FIELD_DOUBLE && !is_time (field) && !is_choice (field)) {
     entry.arg = G_OPTION_ARG_INT64;
     entry.arg_data = &parsed->number;
   }
@@ -190,6 +197,29 @@ put_time (const MusterFlags *self, const Flag *flag, GError **error)
   return muster_cli_duration (flag->text, &time_us, error) && put (self, flag, time_us, error);
 }
 
+/* "fail, skip or pause" of three words (transfer full) */
+static char *
+alternatives (char **words)
+{
+  const guint n = g_strv_length (words);
+  GString *text = g_string_new (words[0]);
+  for (guint i = 1; i < n; i++)
+    g_string_append_printf (text, "%s%s", i + 1 < n ? ", " : " or ", words[i]);
+  return g_string_free (text, FALSE);
+}
+
+static gboolean
+put_choice (const MusterFlags *self, const Flag *flag, GError **error)
+{
+  g_auto (GStrv) words = g_strsplit (flag->field->flag->value, "|", -1);
+  for (int i = 0; words[i] != NULL; i++)
+    if (strcmp (words[i], flag->text) == 0)
+      return put (self, flag, i, error);
+  g_autofree char *use = alternatives (words);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid %s '%s' (use %s)",
+                      muster_flags_name (self, flag->field->flag->name), flag->text, use);
+}
+
 /* "1" and "1%" */
 static gboolean
 put_percentage (const MusterFlags *self, const Flag *flag, GError **error)
@@ -219,6 +249,8 @@ apply (const MusterFlags *self, const Flag *flag, GError **error)
     return put (self, flag, flag->is_on ? 1 : flag->number, error);
   if (is_time (flag->field))
     return put_time (self, flag, error);
+  if (is_choice (flag->field))
+    return put_choice (self, flag, error);
   return flag->field->kind == MUSTER_FIELD_DOUBLE ? put_percentage (self, flag, error)
                                                   : put_text (self, flag, error);
 }

@@ -31,6 +31,7 @@ GType muster_part_get_type (void);
  * MusterSample:
  * @name: (attributes flag=name): a text
  * @share: (attributes flag=share arg=PERCENT min=0 max=0.5): a number of a range
+ * @colour: (attributes flag=colour arg=red|blue|green): a value of an enumeration; 0: red
  * @least: (attributes flag=elsewhere of=elsewhere min=-1): a number of a range that is open above
  */
 typedef struct {

@@ -86,7 +86,7 @@ class Fields(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w", suffix=".h") as file:
             file.write(text)
             file.flush()
-            listed = fields.listed([file.name]) + "".join("struct %s\n" % name for name in set(re.findall(r"Muster\w+", TRAINING)))
+            listed = fields.listed([file.name]) + "".join("struct %s\n" % name for name in set(re.findall(r"Muster\w+", TRAINING))) + "enum MusterMood 0 2\n"
             return fields.source_of(fields.Types(listed, [file.name]), [file.name])
 
     def test_a_new_setting_is_a_line_and_a_member(self):
@@ -111,6 +111,9 @@ class Fields(unittest.TestCase):
             self.table(" * @patience: (attributes flag=patience): as %MUSTER_PATIENCE\n", "  guint patience;\n")
         with self.assertRaisesRegex(SystemExit, "MusterTraining.patience can't have a flag"):
             self.table(" * @patience: (attributes flag=patience): how\n", "  GBytes *patience;\n")
+        for words in ("MUCH", "none|some"):
+            with self.assertRaisesRegex(SystemExit, "MusterTraining.mood needs arg=.*, a word for each value of MusterMood"):
+                self.table(" * @mood: (attributes flag=mood arg=%s): how\n" % words, "  MusterMood mood;\n")
 
     def test_an_attribute_that_does_not_exist_is_refused(self):
         with self.assertRaisesRegex(SystemExit, "MusterTraining.patience has the unknown attributes most"):

@@ -60,9 +60,9 @@ run (char **argv, Own *words, MusterSample *options, MusterFlags *flags, GError 
       !muster_flags_apply (flags, error) ||
       (words->set != NULL && !set (options, words->set, error)))
     return FALSE;
-  printf ("patience %u name %s share %g part %s\n", options->patience,
+  printf ("patience %u name %s share %g part %s colour %d\n", options->patience,
           options->name != NULL ? options->name : "-", options->share,
-          options->part.text != NULL ? options->part.text : "-");
+          options->part.text != NULL ? options->part.text : "-", (int)options->colour);
   return TRUE;
 }
 

@@ -36,8 +36,8 @@ class NewSetting(unittest.TestCase):
         self.assertEqual((code, said in err), (3, True), err)
 
     def test_has_a_flag(self):
-        self.assertEqual(run("--patience=7")[:2], (0, "patience 7 name - share 0 part -\n"))
-        self.assertEqual(run()[:2], (0, "patience 0 name - share 0 part -\n"))
+        self.assertEqual(run("--patience=7")[:2], (0, "patience 7 name - share 0 part - colour 0\n"))
+        self.assertEqual(run()[:2], (0, "patience 0 name - share 0 part - colour 0\n"))
 
     def test_is_in_the_help_with_its_default(self):
         self.assertRegex(run("--help")[1], r"  --patience=N +%s of --name \(default: 3\)\n" % SENTENCE)
@@ -48,7 +48,7 @@ class NewSetting(unittest.TestCase):
 
     def test_is_a_key_of_the_configuration_file(self):
         file = self.write("[try]\npatience=9\n")
-        self.assertEqual(run("--config=" + file)[:2], (0, "patience 9 name - share 0 part -\n"))
+        self.assertEqual(run("--config=" + file)[:2], (0, "patience 9 name - share 0 part - colour 0\n"))
         self.assertIn("patience 8 ", run("--config=" + file, "--patience=8")[1])
         self.refuses("patience: invalid value 'x' (use a number)", "--config=" + self.write("[try]\npatience=x\n"))
 
@@ -78,7 +78,7 @@ class Flags(unittest.TestCase):
     """The fields of tests/base/sample.h that have flags."""
 
     def test_texts_and_structs_in_the_struct_have_them(self):
-        self.assertEqual(run("--name=a", "--text=b")[:2], (0, "patience 0 name a share 0 part b\n"))
+        self.assertEqual(run("--name=a", "--text=b")[:2], (0, "patience 0 name a share 0 part b colour 0\n"))
 
     def test_a_percentage_is_a_share(self):
         self.assertIn(" share 0.025 ", run("--share=2.5%")[1])
@@ -86,6 +86,12 @@ class Flags(unittest.TestCase):
         for wrong in ("0", "-1", "60", "100", "x", "1x"):
             code, _, err = run("--share=" + wrong)
             self.assertEqual((code, "invalid --share '%s' (use a percentage such as 1 or 0.5)" % wrong in err), (3, True), err)
+
+    def test_a_word_is_a_value_of_an_enumeration(self):
+        self.assertIn(" colour 2\n", run("--colour=green")[1])
+        code, _, err = run("--colour=r")
+        self.assertEqual((code, "invalid --colour 'r' (use red, blue or green)" in err), (3, True), err)
+        self.assertIn("'--colour=-[a value of an enumeration]:red|blue|green:(red blue green)'", made("make_completion.py", "zsh"))
 
     def test_another_commands_flag_is_unknown(self):
         self.assertIn("Unknown option --elsewhere", run("--elsewhere=1")[2])
