@@ -319,7 +319,8 @@ reset (MusterOperation *self, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
   if (self->report.continued ||
-      (!options->reset_master && !(options->reset_unclaimed && self->lease == NULL)) ||
+      (!options->reset_master && !options->in_place &&
+       !(options->reset_unclaimed && self->lease == NULL)) ||
       is_master_blank (self))
     return TRUE;
   if (options->quiesce_func != NULL) {
@@ -327,6 +328,8 @@ reset (MusterOperation *self, GError **error)
     options->quiesce_func (self->session, self->call_deadline_us, self->cancellable,
                            options->quiesce_func_data);
   }
+  if (options->in_place)
+    return TRUE;
   muster_operation_phase (self, "reset");
   if (muster_master_reset (self->master, NULL, self->call_deadline_us, self->cancellable, error))
     return claim_in_session (self, error);
@@ -374,7 +377,7 @@ static gboolean
 may_initialise (MusterOperation *self, GError **error)
 {
   if (self->lease == NULL || self->options->overwrite || self->options->reset_master ||
-      !is_anothers_work (self) || is_master_blank (self))
+      self->options->in_place || !is_anothers_work (self) || is_master_blank (self))
     return TRUE;
 
   g_autofree char *chief = muster_announcement_describe (self->before);

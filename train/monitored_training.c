@@ -22,6 +22,9 @@
 #define FINISH_BARRIER_US     (60 * MUSTER_SECOND)
 /* How long a chief that finds a model waits for running steps to end. */
 #define SETTLE_US (5 * MUSTER_SECOND)
+/* How long a chief with a master of its own waits for the others' steps before it restores. */
+#define REST_US (60 * MUSTER_SECOND)
+#define LOST_US MUSTER_SECOND
 
 /* An interval; at most one of the two is above 0. */
 typedef struct {
@@ -269,6 +272,7 @@ typedef struct {
   gint64 quiesce_us;
   guint n_tasks; /* with positions; 0: none */
   gboolean is_dealt;
+  gboolean own_masters;
   guint torn; /* a task whose step was cut off; n_tasks: none is known */
 } Living;
 
@@ -293,6 +297,7 @@ make_living (const MusterMonitoredTrainingOptions *o, MusterSessionManager *mana
       .quiesce_us = o->position_quiesce_us > 0 ? o->position_quiesce_us : SETTLE_US,
       .n_tasks = n_tasks,
       .is_dealt = muster_position_is_dealt (muster_scaffold_meta_graph (o->scaffold)),
+      .own_masters = o->own_masters && n_tasks > 0,
       .torn = n_tasks};
   g_object_set_data_full (G_OBJECT (manager), "muster-living", self, living_free);
   return self;
@@ -316,15 +321,36 @@ find_whole (MusterSession *session, gint64 *step, gint64 deadline_us, GCancellab
   return *step >= 0;
 }
 
+/* A step that takes longer counts as cut off. One that needs a variable that is lost fails. */
+static gint64
+rest_limit_us (const Living *self, MusterSession *session, gint64 deadline_us,
+               GCancellable *cancellable)
+{
+  const char *ready_op = muster_scaffold_ready_op (self->scaffold);
+  g_autofree char *op = NULL, *tensor = NULL;
+  if (ready_op == NULL)
+    return REST_US;
+  const int output = muster_graph_split_input (ready_op, &op);
+  tensor = g_strdup_printf ("%s:%d", op, MAX (output, 0)); /* TensorFlow waits for ever without */
+  g_autoptr (MusterTensor) missing =
+      muster_session_fetch (session, tensor, deadline_us, cancellable, NULL);
+  return missing != NULL && muster_tensor_n_elements (missing) > 0 ? LOST_US : REST_US;
+}
+
 /* Waits for the steps of an earlier run on the master to end, before the reset; not for one that is
- * known to have been cut off. */
+ * known to have been cut off. With a master of its own, a chief knows that of its own alone. */
 static void
 quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data)
 {
   Living *self = data;
   const MusterPositionQuiesce all = {self->n_tasks, self->torn, muster_system_clock (), deadline_us,
                                      self->is_dealt};
-  if (self->n_tasks > 0)
+  const MusterPositionQuiesce others = {self->n_tasks, 0, muster_system_clock (), deadline_us,
+                                        FALSE};
+  if (self->own_masters)
+    muster_position_rest (session, &others, rest_limit_us (self, session, deadline_us, cancellable),
+                          cancellable);
+  else if (self->n_tasks > 0)
     muster_position_quiesce (session, &all, cancellable);
   self->torn = self->n_tasks;
 }
@@ -394,9 +420,10 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
                                   .restore = &restore,
                                   .overwrite = options->overwrite,
                                   .timeout_us = options->timeout_us,
-                                  .reset_master =
-                                      n_tasks > 1 || resets_in_sync (options, parts.saver),
-                                  .reset_unclaimed = n_tasks == 1,
+                                  .reset_master = (n_tasks > 1 && !living->own_masters) ||
+                                                  resets_in_sync (options, parts.saver),
+                                  .reset_unclaimed = n_tasks == 1 && !living->own_masters,
+                                  .in_place = living->own_masters,
                                   .quiesce_func = quiesce,
                                   .quiesce_func_data = living,
                                   .continue_func = may_continue ? find_whole : NULL,

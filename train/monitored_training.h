@@ -64,6 +64,8 @@ G_BEGIN_DECLS
  * @n_tasks: chief and workers, the same in all of them; 0: unknown. Of a model with a
  *   SyncReplicasOptimizer: if @master is theirs alone; more than one: a chief that restores a
  *   checkpoint, or overwrites the model, resets it. In [struct@Training] 0 is 1
+ * @own_masters: each task has a master of its own, over the same variables, as in a TensorFlow
+ *   cluster. With positions, a chief that restores fences the model instead of resetting its master
  * @preemption: (nullable): adds its hook, and limits the saves. In [struct@Training] its
  * cancellable is used if there is no other
  * @waiting: (nullable): as [method@SessionManager.set_progress]
@@ -105,6 +107,7 @@ typedef struct {
   const MusterRetryPolicy *recovery;
   gint64 position_quiesce_us;
   guint n_tasks;
+  gboolean own_masters;
   MusterPreemption *preemption;
   MusterSessionProgress waiting;
   gpointer waiting_data;

@@ -152,7 +152,8 @@ n_batches (const MusterTraining *training)
 static MusterHook *
 position_hook (const MusterTraining *training, MusterElastic *elastic, GError **error)
 {
-  const gboolean is_alone = !training->is_elastic && training->session.n_tasks <= 1;
+  const gboolean is_alone =
+      (!training->is_elastic && training->session.n_tasks <= 1) || training->session.own_masters;
   const MusterPositionOptions options = {
       .task = elastic != NULL ? muster_elastic_slot (elastic) : training->task_number,
       .slots = elastic != NULL ? muster_elastic_slots (elastic) : NULL,
@@ -160,6 +161,7 @@ position_hook (const MusterTraining *training, MusterElastic *elastic, GError **
       .name = training->session.manager.task,
       .is_worker = training->session.is_worker,
       .master = is_alone ? NULL : training->session.master, /* a reset could affect other jobs */
+      .own_masters = training->session.own_masters,
       .batches = training->batches,
       .feeds = training->feeds,
       .n_feeds = training->n_feeds,
@@ -242,7 +244,7 @@ open_session (const MusterRound *self, GCancellable *cancellable, GError **error
   options.n_hooks = self->last->len;
   options.chief_only_hooks = (MusterHook *const *)self->first->pdata;
   options.n_chief_only_hooks = self->first->len;
-  options.n_tasks = training->without_positions ? 0 : options.n_tasks;
+  options.n_tasks = training->without_positions || options.own_masters ? 0 : options.n_tasks;
   options.waiting = training->observer != NULL ? muster_training_observer_waiting : NULL;
   options.waiting_data = training->observer;
   options.saver_observer = saves;

@@ -13,6 +13,7 @@
 #include "master/remote/target.h"
 #include "train/completion/completion.h"
 #include "train/completion/sync_replicas_private.h"
+#include "train/position/position_private.h"
 
 #include <signal.h>
 #include <string.h>
@@ -86,11 +87,21 @@ job_clear (Job *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, job_clear)
 
-/* Positions need one master that all tasks share; in a TensorFlow cluster each task has its own. */
+/* In a TensorFlow cluster each task has its own. */
 static gboolean
 has_own_master (const MusterCliOptions *options)
 {
   return options->target_from_spec && muster_cluster_spec_has_own_masters (options->spec);
+}
+
+/* TRUE if the batches of a task with a master of its own have positions: their variables are on one
+ * task for all masters, as those of a model that names none aren't. */
+static gboolean
+has_shared_positions (const Job *self)
+{
+  return !self->command->training.without_positions &&
+         strstr (muster_position_device (muster_scaffold_meta_graph (self->scaffold)), "/job:") !=
+             NULL;
 }
 
 /* Without positions, a different seed gives each task its own order of the rows. */
@@ -98,7 +109,7 @@ static guint64
 seed_of (const Job *self)
 {
   const gboolean is_apart =
-      has_own_master (self->options) ||
+      (has_own_master (self->options) && !has_shared_positions (self)) ||
       muster_graph_has_node (muster_scaffold_graph (self->scaffold), MUSTER_SYNC_TOKENS);
   return (guint64)self->command->seed + (is_apart ? self->role->index : 0);
 }
@@ -208,7 +219,9 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
   training.feeds = (const char *const *)self->data.feeds;
   training.n_feeds = self->data.n_feeds;
   training.loss = self->loss;
-  training.without_positions = training.without_positions || has_own_master (options);
+  session->own_masters = has_own_master (options);
+  training.without_positions =
+      training.without_positions || (session->own_masters && !has_shared_positions (self));
   training.ends_job = !role->is_worker;
   session->preemption = self->preemption;
   session->timeout_us = options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : options->timeout_us;

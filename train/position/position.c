@@ -113,8 +113,13 @@ muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState
   }
   muster_position_state_clear (state);
   g_autoptr (MusterTensor) hold = fetched[2];
-  *state = (MusterPositionState){is_dealt,   fetched[0], fetched[1],
-                                 fetched[3], fetched[4], muster_step_of (hold)};
+  *state = (MusterPositionState){.is_dealt = is_dealt,
+                                 .begun = fetched[0],
+                                 .done = fetched[1],
+                                 .taken = fetched[3],
+                                 .origin = fetched[4],
+                                 .hold = muster_step_of (hold)};
+  muster_position_read_fence (state);
   return check_state (state, n_tasks, error);
 }
 
@@ -162,6 +167,14 @@ muster_position_set_hold (MusterSession *session, gint64 hold, gint64 deadline_u
                           GCancellable *cancellable, GError **error)
 {
   return assign (session, MUSTER_POSITION_SET_HOLD, MUSTER_POSITION_NEW_HOLD, hold, deadline_us,
+                 cancellable, error);
+}
+
+gboolean
+muster_position_forget (MusterSession *session, guint task, gint64 deadline_us,
+                        GCancellable *cancellable, GError **error)
+{
+  return assign (session, MUSTER_POSITION_FORGET, MUSTER_POSITION_TASK, task, deadline_us,
                  cancellable, error);
 }
 
@@ -249,6 +262,8 @@ muster_position_await_whole (MusterSession *session, const MusterPositionAwait *
     if (!muster_position_read (session, await->n_tasks, &now, await->deadline_us, cancellable,
                                error))
       return FALSE;
+    if (now.is_fenced)
+      return muster_position_refuse_fenced (error);
     const guint task = find_unended (&first, &now, await->n_tasks);
     if (task == await->n_tasks)
       return TRUE;
@@ -408,6 +423,8 @@ guard_quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancell
     if (!muster_position_read (session, self->n_tasks, &self->state, deadline_us, cancellable,
                                error))
       return FALSE;
+    if (self->state.is_fenced)
+      return muster_position_refuse_fenced (error);
     guint task = muster_position_busy (&self->state, self->n_tasks, self->n_tasks);
     if (task == self->n_tasks)
       return TRUE;
@@ -442,6 +459,7 @@ guard_check (MusterSession *session, gboolean *is_consistent, gint64 deadline_us
     return TRUE;
   if (!muster_position_read (session, self->n_tasks, &now, deadline_us, cancellable, error))
     return FALSE;
+  *is_consistent = !now.is_fenced;
   for (guint i = 0; i < self->n_tasks; i++)
     *is_consistent = *is_consistent &&
                      muster_position_begun (&now, i) == muster_position_begun (&self->state, i);

@@ -27,7 +27,9 @@ G_BEGIN_DECLS
  *   (continue_func of MusterPrepareOptions);
  * - otherwise it first resets the master (reset_master), so that no earlier step writes over what
  * it restores; the other tasks wait for the model again. A job of one task does so only if no claim
- * ends the earlier session (reset_unclaimed). All tasks have their sessions at one master;
+ * ends the earlier session (reset_unclaimed);
+ * - tasks may have a master each, over the same variables (own_masters). Then the model is fenced
+ *   instead of reset: each step that hasn't begun is refused until the chief has restored it;
  * - any saver and task may write hold, only the chief muster/over: when all batches are done it
  *   writes their number, and no save can overwrite that, whatever the order of steps on the master.
  *
@@ -274,6 +276,8 @@ MusterMetaGraph *muster_position_find (MusterMaster *master, MusterMetaGraph *me
  *   0 is chief:0, 1 worker:0 and so on
  * @is_worker: FALSE: a chief, which clears hold when the model is prepared
  * @master: (nullable): reset after an aborted step; NULL: the hook fails (ABORTED) instead
+ * @own_masters: each task has a master of its own, over the same variables: after an aborted step
+ *   nothing is reset. The other tasks' steps are refused until the chief has restored the model
  * @batches: (nullable): NULL: the caller feeds its steps
  * @feeds: (nullable) (array length=n_feeds): the tensors to which a batch's arrays are fed
  * @n_feeds: the number of @feeds
@@ -295,6 +299,7 @@ typedef struct {
   const char *name;
   gboolean is_worker;
   MusterMaster *master;
+  gboolean own_masters;
   MusterBatches *batches;
   const char *const *feeds;
   gsize n_feeds;

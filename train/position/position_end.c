@@ -26,6 +26,7 @@ typedef struct {
   const gint64 *done;
   const gint64 *begun; /* if batches are dealt */
   const gint64 *taken; /* likewise */
+  gboolean has_moved;  /* the model is to be restored, or was */
 } End;
 
 static gboolean
@@ -121,11 +122,25 @@ muster_position_fetch_end (MusterPositionHook *self, MusterRunContext *context)
   self->over_at = muster_run_context_fetch (context, MUSTER_POSITION_OVER_NOW);
   if (!self->is_dealt) {
     self->done_at = muster_run_context_fetch (context, MUSTER_POSITION_DONE_NOW);
+    self->begun_at = muster_run_context_fetch (context, MUSTER_POSITION_BEGUN_NOW);
     return;
   }
   self->done_at = muster_run_context_fetch (context, MUSTER_POSITION_SLOT_DONE_NOW);
   self->begun_at = muster_run_context_fetch (context, MUSTER_POSITION_SLOT_BEGUN_NOW);
   self->taken_at = muster_run_context_fetch (context, MUSTER_POSITION_TAKEN_NOW);
+}
+
+/* With a master of its own, no lost session shows that the model has gone back. */
+static gboolean
+read_place (MusterPositionHook *self, const MusterTensor *begun, End *end, GError **error)
+{
+  MusterPositionState state = {.begun = muster_tensor_ref ((MusterTensor *)begun)};
+  muster_position_read_fence (&state);
+  const gboolean is_good = muster_position_check_counts (state.begun, self->n_tasks, error);
+  end->has_moved = is_good && self->options.own_masters &&
+                   (state.is_fenced || end->done[self->own.task] != self->own.position);
+  muster_position_state_clear (&state);
+  return is_good;
 }
 
 static gboolean
@@ -136,9 +151,9 @@ read_end (MusterPositionHook *self, MusterRunContext *context, End *end, GError 
   if (!muster_position_check_counts (done, self->n_tasks, error))
     return FALSE;
   end->done = muster_tensor_data (done);
-  if (!self->is_dealt)
-    return TRUE;
   const MusterTensor *begun = muster_run_context_value (context, self->begun_at);
+  if (!self->is_dealt)
+    return read_place (self, begun, end, error);
   const MusterTensor *taken = muster_run_context_value (context, self->taken_at);
   if (!muster_position_check_counts (begun, self->n_tasks, error) ||
       !muster_position_check_taken (taken, self->n_tasks, error))
@@ -157,6 +172,9 @@ muster_position_check_end (MusterPositionHook *self, MusterRunContext *context, 
   End end = {0};
   if (!read_end (self, context, &end, error))
     return FALSE;
+  if (end.has_moved)
+    return muster_position_settle (self, muster_run_context_session (context),
+                                   muster_run_context_deadline_us (context), error);
   const guint missing = find_missing (self, &end);
   const gint64 n_done = sum (end.done, self->n_tasks);
   const gboolean is_done =

@@ -85,6 +85,7 @@ position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinat
   g_set_object (&self->stopped, muster_coordinator_cancellable (coordinator));
   self->is_held = FALSE;
   self->refused_us = 0;
+  self->refused_at = -1;
   muster_position_reset_end (self);
   return muster_position_settle (self, session, deadline_us, error);
 }
@@ -329,6 +330,7 @@ static void
 muster_position_hook_init (MusterPositionHook *self)
 {
   self->own.position = -1;
+  self->refused_at = -1;
 }
 
 static char **
@@ -372,8 +374,11 @@ muster_position_hook_new (const MusterPositionOptions *options, GError **error)
   if (options->batches != NULL)
     (void)muster_batches_ref (options->batches);
   self->options.settle_us = options->settle_us > 0 ? options->settle_us : DEFAULT_SETTLE_US;
-  self->options.hold_us = options->hold_us > 0 ? options->hold_us : DEFAULT_HOLD_US;
   self->options.others_us = options->others_us > 0 ? options->others_us : DEFAULT_OTHERS_US;
+  /* a chief's restore may take long, and no other master knows of it */
+  self->options.hold_us = options->hold_us > 0   ? options->hold_us
+                          : options->own_masters ? self->options.others_us
+                                                 : DEFAULT_HOLD_US;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->own.task = options->task;
   if (options->slots != NULL)

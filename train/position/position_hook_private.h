@@ -44,6 +44,7 @@ struct _MusterPositionHook {
   guint claimed;        /* a slot that was claimed; n_tasks: none */
   gint64 claimed_us;
   gint64 refused_us; /* how long it has paused as each step was refused; 0: the last one wasn't */
+  gint64 refused_at; /* with a master of its own: the last refused step's position; -1: none */
   MusterPositionPause refused_pause;
   gboolean is_lent; /* the next step is made in the claimed slot: */
   MusterPositionPlace lent;
@@ -51,8 +52,8 @@ struct _MusterPositionHook {
   /* ENDING */
   guint over_at;       /* the index of over */
   guint done_at;       /* the index of done */
-  guint begun_at;      /* if batches are dealt: the index of begun */
-  guint taken_at;      /* and of taken */
+  guint begun_at;      /* the index of begun */
+  guint taken_at;      /* if batches are dealt: the index of taken */
   gint64 n_done;       /* what all tasks had finished at the last check; -1: unknown */
   gint64 given_up_us;  /* when to give up unless n_done changes */
   char *awaited;       /* (owned) (nullable) the name of the task that is waited for */

@@ -34,6 +34,12 @@ G_BEGIN_DECLS
 #define MUSTER_POSITION_SET_OVER "muster/over/set"
 #define MUSTER_POSITION_NEW_OVER "muster/over/value:0" /* int64 scalar, fed to muster/over/set */
 
+/* Of a model whose tasks have a master each (position_fence.c): ops that add to all of begun, and
+ * that count the step of the task fed as MUSTER_POSITION_TASK as done. */
+#define MUSTER_POSITION_RAISE_FENCE "muster/begun/fence"
+#define MUSTER_POSITION_FORGET      "muster/done/forget"
+#define MUSTER_POSITION_FENCED      ((gint64)1 << 48) /* above each count */
+
 #define MUSTER_POSITION_MOST_TASKS 65536
 
 /* The device of the variables: the global step's, or else the first variable's; borrowed from the
@@ -48,6 +54,7 @@ const char *const *muster_position_dealt_variables (void);
 /* The values on the master. Clear it. */
 typedef struct {
   gboolean is_dealt;    /* set before reading: batches are dealt, and counts are those of slots */
+  gboolean is_fenced;   /* no step begins until the chief has restored the model */
   MusterTensor *begun;  /* (owned) int64 [n_tasks] */
   MusterTensor *done;   /* (owned) likewise */
   MusterTensor *taken;  /* (owned) (nullable) if they are dealt: int64 [n_tasks] */
@@ -100,6 +107,21 @@ typedef struct {
 } MusterPositionQuiesce;
 void muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *quiesce,
                               GCancellable *cancellable);
+
+/* The same before a restore, for tasks with a master each: fences the model, sets hold, and waits
+ * until each step that had begun is done, limit_us at most. */
+void muster_position_rest (MusterSession *session, const MusterPositionQuiesce *quiesce,
+                           gint64 limit_us, GCancellable *cancellable);
+
+/* Takes the fence off begun, as it was read. */
+void muster_position_read_fence (MusterPositionState *state);
+gboolean muster_position_fence (MusterSession *session, gint64 deadline_us,
+                                GCancellable *cancellable, GError **error);
+/* Counts a task's step that was cut off as done, in a model that is fenced: it isn't waited for. */
+gboolean muster_position_forget (MusterSession *session, guint task, gint64 deadline_us,
+                                 GCancellable *cancellable, GError **error);
+/* ABORTED */
+gboolean muster_position_refuse_fenced (GError **error);
 
 /* Whether a model that a chief has left is whole: each step that was running when this began has
  * ended, so that its task's begun equals its done, or the task has begun another. A task begins one

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How a task finds its position, and waits until it may step. */
 #include "base/error.h"
+#include "base/log_private.h"
 #include "master/master.h"
 #include "train/position/position_hook_private.h"
 
@@ -44,7 +45,7 @@ refuse_inconsistent (const MusterPositionState *state, guint task, GError **erro
 }
 
 /* What a task has to wait for, from the master's state. */
-typedef enum { GO, WAIT_FOR_STEP, WAIT_FOR_QUIESCENCE, WAIT_FOR_HOLD } Wait;
+typedef enum { GO, WAIT_FOR_STEP, WAIT_FOR_QUIESCENCE, WAIT_FOR_HOLD, WAIT_FOR_RESTORE } Wait;
 
 static Wait
 judge (const MusterPositionHook *self, const MusterPositionState *state)
@@ -54,8 +55,11 @@ judge (const MusterPositionHook *self, const MusterPositionState *state)
    * the job. */
   const gboolean heeds = self->options.is_worker || self->is_held;
 
-  if (muster_position_begun (state, task) != muster_position_done (state, task))
+  const gint64 n_unended = muster_position_begun (state, task) - muster_position_done (state, task);
+  if (n_unended > 0 || (n_unended < 0 && !state->is_fenced))
     return WAIT_FOR_STEP;
+  if (state->is_fenced)
+    return WAIT_FOR_RESTORE;
   if (state->hold != MUSTER_POSITION_WAIT)
     return GO;
   if (heeds)
@@ -76,6 +80,19 @@ take_place (MusterPositionHook *self, const MusterPositionState *state)
   self->origin = muster_tensor_ref (state->origin);
 }
 
+/* A step is also refused as the model has gone back to a checkpoint. If it has gone ahead, another
+ * process has made that step. */
+static gboolean
+check_refused (MusterPositionHook *self, GError **error)
+{
+  const gint64 refused_at = self->refused_at;
+  self->refused_at = -1;
+  return refused_at < 0 || self->own.position <= refused_at ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      MUSTER_POSITION_REFUSED " %u: another process runs as the same task",
+                      self->own.task);
+}
+
 /* Ends the wait: continues, or fails. A task that continues also releases the others: a hold that
  * outlasts its time limit belongs to a dead saver, and would delay each task at every batch. A live
  * saver notices that a batch was started, and saves again. */
@@ -89,10 +106,29 @@ end_wait (MusterPositionHook *self, MusterSession *session, const MusterPosition
     return refuse_inconsistent (state, muster_position_busy (state, self->n_tasks, self->n_tasks),
                                 error);
   take_place (self, state);
+  if (!check_refused (self, error))
+    return FALSE;
   return state->hold == MUSTER_POSITION_GO ||
          muster_position_set_hold (session, MUSTER_POSITION_GO,
                                    muster_position_in_us (MUSTER_POSITION_ANSWER_US), self->stopped,
                                    error);
+}
+
+/* With a master of its own, a task can't end the others' steps by a reset: it asks the chief to
+ * restore the model, and waits for that. */
+static gboolean
+ask_for_restore (MusterPositionHook *self, MusterSession *session, const MusterPositionState *state,
+                 GError **error)
+{
+  const guint task = self->own.task;
+  const gint64 deadline_us = muster_position_in_us (MUSTER_POSITION_ANSWER_US);
+  muster_log (G_LOG_LEVEL_MESSAGE, "position", "MESSAGE",
+              "a step of task %u was interrupted in an earlier run; the chief restores the last "
+              "checkpoint",
+              task);
+  return (state->is_fenced || muster_position_fence (session, deadline_us, self->stopped, error)) &&
+         (muster_position_begun (state, task) < muster_position_done (state, task) ||
+          muster_position_forget (session, task, deadline_us, self->stopped, error));
 }
 
 static gboolean
@@ -102,13 +138,27 @@ refuse_late (const MusterPositionHook *self, GError **error)
                       "task %u timed out waiting for its last step", self->own.task);
 }
 
+/* When a wait ends, which has begun now. */
+static gint64
+end_of (const MusterPositionHook *self, Wait wait)
+{
+  const gint64 now_us = muster_clock_now_us (self->clock);
+  if (wait == WAIT_FOR_RESTORE)
+    return MUSTER_WAIT_FOREVER;
+  return muster_deadline_after (now_us, wait == WAIT_FOR_HOLD ? self->options.hold_us
+                                                              : self->options.settle_us);
+}
+
 static gboolean
 wait_for_place (MusterPositionHook *self, MusterSession *session, gint64 deadline_us,
                 GError **error)
 {
-  gint64 now_us = muster_clock_now_us (self->clock);
-  gint64 settled_us = muster_deadline_after (now_us, self->options.settle_us);
-  gint64 held_us = muster_deadline_after (now_us, self->options.hold_us);
+  gint64 ends_us[] = {[GO] = 0,
+                      [WAIT_FOR_STEP] = end_of (self, WAIT_FOR_STEP),
+                      [WAIT_FOR_QUIESCENCE] = end_of (self, WAIT_FOR_QUIESCENCE),
+                      [WAIT_FOR_HOLD] = end_of (self, WAIT_FOR_HOLD),
+                      [WAIT_FOR_RESTORE] = MUSTER_WAIT_FOREVER};
+  Wait before = GO;
   MusterPositionPause pause = {.clock = self->clock};
   g_auto (MusterPositionState) state = {.is_dealt = self->is_dealt};
   for (;;) {
@@ -117,10 +167,20 @@ wait_for_place (MusterPositionHook *self, MusterSession *session, gint64 deadlin
                                self->stopped, error))
       return FALSE;
     Wait wait = judge (self, &state);
-    gint64 until_us = wait == WAIT_FOR_HOLD ? held_us : settled_us;
+    if (wait == WAIT_FOR_RESTORE && !self->options.is_worker)
+      return muster_position_refuse_fenced (error);
     if (wait != GO && muster_clock_now_us (self->clock) >= deadline_us)
       return refuse_late (self, error);
-    until_us = MIN (until_us, deadline_us);
+    if (before == WAIT_FOR_RESTORE && wait != before) /* the restore took its time */
+      ends_us[wait] = end_of (self, wait);
+    before = wait;
+    const gint64 until_us = MIN (ends_us[wait], deadline_us);
+    if (wait == WAIT_FOR_STEP && self->options.own_masters &&
+        muster_clock_now_us (self->clock) >= until_us) {
+      if (!ask_for_restore (self, session, &state, error))
+        return FALSE;
+      continue;
+    }
     if (wait == GO || muster_clock_now_us (self->clock) >= until_us)
       return end_wait (self, session, &state, wait, error);
     if (!muster_position_pause (&pause, until_us, self->stopped, error))
@@ -163,9 +223,12 @@ gboolean
 muster_position_looks_again (MusterPositionHook *self, const GError *failure)
 {
   const gint64 now_us = muster_clock_now_us (self->clock);
-  if (!self->is_dealt || !muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
+  if (!(self->is_dealt || self->options.own_masters) ||
+      !muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
       strstr (failure->message, MUSTER_POSITION_REFUSED) == NULL || self->refused_us >= REFUSED_US)
     return FALSE;
+  if (!self->is_dealt)
+    self->refused_at = self->own.position;
   if (self->refused_us == 0)
     self->refused_pause = (MusterPositionPause){.clock = self->clock};
   /* a stop ends the pause, and is noticed before the next step */

@@ -225,9 +225,21 @@ read_hold (MusterPositionNodes *self, const char *name, const char *after)
   attr_type (self, "dtype", MUSTER_INT64);
 }
 
+/* What stands in for a reset where each task has a master of its own (position_fence.c). */
+static void
+add_fence (MusterPositionNodes *self)
+{
+  constant (self, "muster/begun/fenced", filled (self->n_tasks, MUSTER_POSITION_FENCED));
+  begin (self, "AssignAddVariableOp", MUSTER_POSITION_RAISE_FENCE,
+         INPUTS (MUSTER_POSITION_BEGUN, "muster/begun/fenced"));
+  attr_type (self, "dtype", MUSTER_INT64);
+  count (self, MUSTER_POSITION_FORGET, MUSTER_POSITION_DONE, INPUTS (NULL));
+}
+
 static void
 add_fixed_end (MusterPositionNodes *self, const char *train)
 {
+  add_fence (self);
   count (self, "muster/step/done", MUSTER_POSITION_DONE,
          INPUTS ("^" MUSTER_POSITION_BEGUN_STEP, train));
   read_hold (self, "muster/step/held", "^muster/step/done");
