@@ -69,11 +69,10 @@ MUSTER_TEST (AsyncEnd, what_is_held_is_written_once_it_is_let_go)
   MUSTER_EXPECT_FALSE (muster_async_saver_sync (f.async, briefly_us, NULL, &early));
   MUSTER_EXPECT_EQ (muster_save_ticket_state (first), MUSTER_SAVE_STAGED);
 
-  muster_async_saver_hold (f.async, 0);
+  muster_async_saver_let_go (f.async);
   MUSTER_EXPECT_TRUE (async_sync (&f, &error));
   MUSTER_EXPECT_EQ (muster_save_ticket_state (first), MUSTER_SAVE_DURABLE);
 
-  muster_async_saver_hold (f.async, MUSTER_WAIT_FOREVER);
   g_autoptr (MusterSaveTicket) second = async_save (&f, 2, &error);
   MUSTER_EXPECT_TRUE (muster_async_saver_shutdown (f.async, async_soon (), NULL, &error));
   MUSTER_EXPECT_EQ (muster_save_ticket_state (second), MUSTER_SAVE_DURABLE);

@@ -35,6 +35,8 @@ muster_background_save_open (MusterBackgroundSave *self, MusterSaver *saver, Mus
     return TRUE;
   if (self->async == NULL) {
     self->async = muster_async_saver_new (saver, session, &options, error);
+    if (self->async != NULL)
+      muster_async_saver_hold (self->async, HOLD_US);
     return self->async != NULL;
   }
   muster_async_saver_set_model (self->async, saver, session);
@@ -80,11 +82,9 @@ muster_background_save_start (MusterBackgroundSave *self, const char *directory,
 {
   g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, preempted (self));
   const gint64 began_us = muster_clock_now_us (muster_system_clock ());
-  muster_async_saver_hold (self->async, MUSTER_WAIT_FOREVER);
   MusterSaveTicket *ticket = muster_async_saver_save_in_tiers (
       self->async, directory, step, due, call->deadline_us, either.cancellable, error);
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  muster_async_saver_hold (self->async, now_us + HOLD_US);
   if (ticket == NULL)
     return FALSE;
   set_ticket (self, ticket);
@@ -152,7 +152,7 @@ static void
 let_go (MusterBackgroundSave *self)
 {
   if (self->ticket != NULL && self->async != NULL)
-    muster_async_saver_hold (self->async, 0);
+    muster_async_saver_let_go (self->async);
 }
 
 MusterSaveTicket *
