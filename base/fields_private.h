@@ -84,34 +84,35 @@ GBytes *muster_data_owner (gpointer user_data, GDestroyNotify destroy);
 /* Sets such a field of a copy. */
 void muster_own_data (GBytes **owner, gpointer user_data, GDestroyNotify destroy);
 
-/* Defines prefix_get_type () of copies made by functions of ours, whose fields can be set by name.
- */
+/* Defines prefix_get_type () of copies made by functions of ours, prefix_copy () and prefix_free ()
+ * of the same file, whose fields can be set by name. */
 #define MUSTER_DEFINE_FIELDS(Type, prefix)                                                         \
   extern const MusterFields prefix##_fields;                                                       \
+  static Type *prefix##_copy (const Type *self);                                                   \
+  static void prefix##_free (Type *self);                                                          \
   G_DEFINE_BOXED_TYPE_WITH_CODE (Type, prefix, prefix##_copy, prefix##_free,                       \
                                  muster_fields_register (g_define_type_id, &prefix##_fields))
 
-/* Defines prefix_copy (), prefix_free () and prefix_get_type () of a struct in a public header. */
+/* The same, with these functions, for a struct in a public header. Elsewhere g_boxed_copy () and
+ * g_boxed_free () call them. */
 #define MUSTER_DEFINE_OPTIONS(Type, prefix)                                                        \
   MUSTER_DEFINE_FIELDS (Type, prefix)                                                              \
-  Type *prefix##_copy (const Type *self)                                                           \
+  static Type *prefix##_copy (const Type *self)                                                    \
   {                                                                                                \
-    g_return_val_if_fail (self != NULL, NULL);                                                     \
     return muster_fields_copy (&prefix##_fields, self);                                            \
   }                                                                                                \
-  void prefix##_free (Type *self)                                                                  \
+  static void prefix##_free (Type *self)                                                           \
   {                                                                                                \
     muster_fields_free (&prefix##_fields, self);                                                   \
   }
 
 /* The same for a struct that owns nothing. */
 #define MUSTER_DEFINE_VALUE(Type, prefix)                                                          \
-  Type *prefix##_copy (const Type *self)                                                           \
+  static Type *prefix##_copy (const Type *self)                                                    \
   {                                                                                                \
-    g_return_val_if_fail (self != NULL, NULL);                                                     \
     return g_memdup2 (self, sizeof *self);                                                         \
   }                                                                                                \
-  void prefix##_free (Type *self)                                                                  \
+  static void prefix##_free (Type *self)                                                           \
   {                                                                                                \
     g_free (self);                                                                                 \
   }                                                                                                \

@@ -122,25 +122,6 @@ MusterBackupOptions *muster_backup_options_new (const char *backup_dir,
                                                 MusterSessionProgram *program);
 
 /**
- * muster_backup_options_copy:
- * @self: options, also on the stack
- *
- * Copies options. The copy owns what it points to, except the data of program.
- *
- * Returns: (transfer full): the copy
- */
-MusterBackupOptions *muster_backup_options_copy (const MusterBackupOptions *self);
-
-/**
- * muster_backup_options_free:
- * @self: (transfer full) (nullable): options from new or copy
- *
- * Frees options.
- */
-void muster_backup_options_free (MusterBackupOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterBackupOptions, muster_backup_options_free)
-
-/**
  * muster_backup_options_set_save_freq:
  * @self: options from new or copy
  * @save_freq: how often to save, copied

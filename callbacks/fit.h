@@ -106,25 +106,6 @@ GType muster_fit_get_type (void);
 MusterFit *muster_fit_new (gint64 n_epochs, gint64 n_batches);
 
 /**
- * muster_fit_copy:
- * @self: a loop, also on the stack
- *
- * Copies a loop. Data that wasn't set by its functions remains the caller's.
- *
- * Returns: (transfer full): the copy
- */
-MusterFit *muster_fit_copy (const MusterFit *self);
-
-/**
- * muster_fit_free:
- * @self: (transfer full) (nullable): a loop from new or copy
- *
- * Frees a loop.
- */
-void muster_fit_free (MusterFit *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterFit, muster_fit_free)
-
-/**
  * muster_fit_set_train:
  * @self: a loop from new or copy
  * @train: (scope notified) (closure user_data) (destroy destroy): trains batches

@@ -6,7 +6,7 @@
 
 MUSTER_DEFINE_FIELDS (MusterFit, muster_fit)
 
-MusterFit *
+static MusterFit *
 muster_fit_copy (const MusterFit *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
@@ -16,7 +16,7 @@ muster_fit_copy (const MusterFit *self)
   return copy;
 }
 
-void
+static void
 muster_fit_free (MusterFit *self)
 {
   if (self == NULL)

@@ -57,27 +57,6 @@ GType muster_worker_training_state_options_get_type (void);
 MusterWorkerTrainingStateOptions *muster_worker_training_state_options_new (const char *directory);
 
 /**
- * muster_worker_training_state_options_copy:
- * @self: options, also on the stack
- *
- * Copies options. The copy owns what it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterWorkerTrainingStateOptions *
-muster_worker_training_state_options_copy (const MusterWorkerTrainingStateOptions *self);
-
-/**
- * muster_worker_training_state_options_free:
- * @self: (transfer full) (nullable): options from new or copy
- *
- * Frees options.
- */
-void muster_worker_training_state_options_free (MusterWorkerTrainingStateOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterWorkerTrainingStateOptions,
-                               muster_worker_training_state_options_free)
-
-/**
  * muster_worker_training_state_options_set_save_freq:
  * @self: options from new or copy
  * @save_freq: how often to save, copied

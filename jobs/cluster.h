@@ -41,24 +41,6 @@ struct _MusterClusterNode {
 GType muster_cluster_node_get_type (void);
 
 /**
- * muster_cluster_node_copy:
- * @self: a node
- *
- * A node as it is now, which outlives its cluster.
- *
- * Returns: (transfer full): a copy that owns what it points to
- */
-MusterClusterNode *muster_cluster_node_copy (const MusterClusterNode *self);
-
-/**
- * muster_cluster_node_free:
- * @self: (transfer full) (nullable): a node from copy
- *
- * Frees a copy.
- */
-void muster_cluster_node_free (MusterClusterNode *self);
-
-/**
  * muster_cluster_new:
  * @clock: (nullable): NULL: the machine's. It is used for reports; deadlines are on the machine's
  *   clock in any case

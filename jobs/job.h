@@ -64,25 +64,6 @@ MusterJobOptions *muster_job_options_new (MusterJobGroup *init, MusterJobGroup *
                                           const char *const *nodes_to_checkpoint);
 
 /**
- * muster_job_options_copy:
- * @self: options, also on the stack
- *
- * Copies options. The copy owns what it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterJobOptions *muster_job_options_copy (const MusterJobOptions *self);
-
-/**
- * muster_job_options_free:
- * @self: (transfer full) (nullable): options from new or copy
- *
- * Frees options.
- */
-void muster_job_options_free (MusterJobOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJobOptions, muster_job_options_free)
-
-/**
  * muster_job_new:
  * @options: (nullable): groups of the caller
  *

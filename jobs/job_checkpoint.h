@@ -56,26 +56,6 @@ MusterJobCheckpointOptions *muster_job_checkpoint_options_new (MusterStorage *st
                                                                MusterJobMetadata *metadata);
 
 /**
- * muster_job_checkpoint_options_copy:
- * @self: options, also on the stack
- *
- * Copies options. The copy owns what it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterJobCheckpointOptions *
-muster_job_checkpoint_options_copy (const MusterJobCheckpointOptions *self);
-
-/**
- * muster_job_checkpoint_options_free:
- * @self: (transfer full) (nullable): options from new or copy
- *
- * Frees options.
- */
-void muster_job_checkpoint_options_free (MusterJobCheckpointOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJobCheckpointOptions, muster_job_checkpoint_options_free)
-
-/**
  * muster_job_checkpoint_new:
  * @directory: where the checkpoints are
  * @options: (nullable): NULL: the defaults
@@ -151,25 +131,6 @@ GType muster_job_path_get_type (void);
  * Returns: (transfer full): the path
  */
 MusterJobPath *muster_job_path_new (const char *prefix, MusterStorage *storage);
-
-/**
- * muster_job_path_copy:
- * @self: a path, also on the stack
- *
- * Copies a path. The copy owns what it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterJobPath *muster_job_path_copy (const MusterJobPath *self);
-
-/**
- * muster_job_path_free:
- * @self: (transfer full) (nullable): a path from new or copy
- *
- * Frees a path.
- */
-void muster_job_path_free (MusterJobPath *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJobPath, muster_job_path_free)
 
 /**
  * muster_job_checkpoint_set_params:

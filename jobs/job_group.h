@@ -74,25 +74,6 @@ GType muster_job_step_get_type (void);
 MusterJobStep *muster_job_step_new (const char *name, const char *const *targets);
 
 /**
- * muster_job_step_copy:
- * @self: a step, also on the stack
- *
- * Copies a step. The copy shares a func's data, without its destroy.
- *
- * Returns: (transfer full): the copy
- */
-MusterJobStep *muster_job_step_copy (const MusterJobStep *self);
-
-/**
- * muster_job_step_free:
- * @self: (transfer full) (nullable): a step from new or copy
- *
- * Frees a step.
- */
-void muster_job_step_free (MusterJobStep *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJobStep, muster_job_step_free)
-
-/**
  * muster_job_step_add_feed:
  * @self: a step from new or copy
  * @name: a tensor such as "x:0"

@@ -56,24 +56,6 @@ typedef struct {
 GType muster_job_stat_get_type (void);
 
 /**
- * muster_job_stat_copy:
- * @self: a duration
- *
- * Copies a duration.
- *
- * Returns: (transfer full): the copy
- */
-MusterJobStat *muster_job_stat_copy (const MusterJobStat *self);
-
-/**
- * muster_job_stat_free:
- * @self: (transfer full) (nullable): a duration from copy
- *
- * Frees a duration.
- */
-void muster_job_stat_free (MusterJobStat *self);
-
-/**
  * MusterJobMetadataInterface:
  * @set_params: see [vfunc@JobMetadata.set_params]
  * @write: see [vfunc@JobMetadata.write]

@@ -111,25 +111,6 @@ GType muster_job_runner_options_get_type (void);
 MusterJobRunnerOptions *muster_job_runner_options_new (void);
 
 /**
- * muster_job_runner_options_copy:
- * @self: options, also on the stack
- *
- * Copies options. The copy owns what it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterJobRunnerOptions *muster_job_runner_options_copy (const MusterJobRunnerOptions *self);
-
-/**
- * muster_job_runner_options_free:
- * @self: (transfer full) (nullable): options from new or copy
- *
- * Frees options.
- */
-void muster_job_runner_options_free (MusterJobRunnerOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJobRunnerOptions, muster_job_runner_options_free)
-
-/**
  * muster_job_runner_options_set_epoch_done:
  * @self: options from new or copy
  * @epoch_done: (nullable) (scope notified) (closure user_data) (destroy destroy): called after

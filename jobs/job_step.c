@@ -8,7 +8,7 @@
 
 MUSTER_DEFINE_FIELDS (MusterJobStep, muster_job_step)
 
-MusterJobStep *
+static MusterJobStep *
 muster_job_step_copy (const MusterJobStep *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
@@ -19,7 +19,7 @@ muster_job_step_copy (const MusterJobStep *self)
   return copy;
 }
 
-void
+static void
 muster_job_step_free (MusterJobStep *self)
 {
   if (self == NULL)

@@ -51,25 +51,6 @@ GType muster_claim_get_type (void);
 MusterClaim *muster_claim_new (const char *model, const char *task);
 
 /**
- * muster_claim_copy:
- * @self: a claim
- *
- * Copies it with all that it points to.
- *
- * Returns: (transfer full): a copy
- */
-MusterClaim *muster_claim_copy (const MusterClaim *self);
-
-/**
- * muster_claim_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_claim_free (MusterClaim *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterClaim, muster_claim_free)
-
-/**
  * MusterLeaseClass:
  * @parent: the parent class
  * @announce: see [method@Lease.announce]

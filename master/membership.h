@@ -65,25 +65,6 @@ GType muster_join_get_type (void);
 MusterJoin *muster_join_new (const char *model, const char *task, guint n_slots);
 
 /**
- * muster_join_copy:
- * @self: a request
- *
- * Copies it with all that it points to.
- *
- * Returns: (transfer full): a copy
- */
-MusterJoin *muster_join_copy (const MusterJoin *self);
-
-/**
- * muster_join_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_join_free (MusterJoin *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJoin, muster_join_free)
-
-/**
  * MusterRoster:
  * @version: the number of the roster among those that the membership received, from 1
  * @n_joins: how often the membership has joined. After a rise, another task may have had the slot

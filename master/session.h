@@ -59,25 +59,6 @@ GType muster_watch_for_get_type (void);
 MusterWatchFor *muster_watch_for_new (void);
 
 /**
- * muster_watch_for_copy:
- * @self: options
- *
- * Copies them with all that they point to.
- *
- * Returns: (transfer full): a copy
- */
-MusterWatchFor *muster_watch_for_copy (const MusterWatchFor *self);
-
-/**
- * muster_watch_for_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_watch_for_free (MusterWatchFor *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterWatchFor, muster_watch_for_free)
-
-/**
  * MusterReadiness:
  * @gate_open: local init may run
  * @is_ready: the model is ready
@@ -120,25 +101,6 @@ GType muster_readiness_get_type (void);
  * Returns: (transfer full): readiness
  */
 MusterReadiness *muster_readiness_new (void);
-
-/**
- * muster_readiness_copy:
- * @self: readiness
- *
- * Copies it with all that it contains.
- *
- * Returns: (transfer full): a copy
- */
-MusterReadiness *muster_readiness_copy (const MusterReadiness *self);
-
-/**
- * muster_readiness_free:
- * @self: (nullable): readiness
- *
- * Frees what [ctor@Readiness.new] or a copy gave.
- */
-void muster_readiness_free (MusterReadiness *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterReadiness, muster_readiness_free)
 
 /**
  * muster_readiness_clear:

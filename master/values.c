@@ -29,7 +29,7 @@ muster_readiness_new (void)
   return g_new0 (MusterReadiness, 1);
 }
 
-MusterReadiness *
+static MusterReadiness *
 muster_readiness_copy (const MusterReadiness *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
@@ -44,7 +44,7 @@ muster_readiness_copy (const MusterReadiness *self)
   return copy;
 }
 
-void
+static void
 muster_readiness_free (MusterReadiness *self)
 {
   if (self == NULL)

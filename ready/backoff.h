@@ -123,25 +123,6 @@ MusterRetryPolicy *muster_retry_policy_new_waiting (void);
 MusterRetryPolicy *muster_retry_policy_new_preparing (void);
 
 /**
- * muster_retry_policy_copy:
- * @self: a policy
- *
- * Copies it.
- *
- * Returns: (transfer full): a copy
- */
-MusterRetryPolicy *muster_retry_policy_copy (const MusterRetryPolicy *self);
-
-/**
- * muster_retry_policy_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_retry_policy_free (MusterRetryPolicy *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRetryPolicy, muster_retry_policy_free)
-
-/**
  * muster_retry_policy_set_budget:
  * @self: a policy
  * @failure: a class of failures

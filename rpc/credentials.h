@@ -78,25 +78,6 @@ GType muster_rpc_security_get_type (void);
 MusterRpcSecurity *muster_rpc_security_new (void);
 
 /**
- * muster_rpc_security_copy:
- * @self: settings
- *
- * Copies them with all that they point to.
- *
- * Returns: (transfer full): a copy
- */
-MusterRpcSecurity *muster_rpc_security_copy (const MusterRpcSecurity *self);
-
-/**
- * muster_rpc_security_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_rpc_security_free (MusterRpcSecurity *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcSecurity, muster_rpc_security_free)
-
-/**
  * muster_rpc_credentials_new:
  * @security: settings, which are copied
  *

@@ -58,24 +58,6 @@ MusterLivingModel *muster_living_model_new (const char *holder, const char *dura
                                             gint64 durable_step, gint64 step);
 
 /**
- * muster_living_model_copy:
- * @self: a model
- *
- * Copies a model with its texts.
- *
- * Returns: (transfer full): the copy
- */
-MusterLivingModel *muster_living_model_copy (const MusterLivingModel *self);
-
-/**
- * muster_living_model_free:
- * @self: (transfer full) (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_living_model_free (MusterLivingModel *self);
-
-/**
  * muster_saver_continue:
  * @self: a saver
  * @directory: the directory of its checkpoints

@@ -86,25 +86,6 @@ GType muster_restore_options_get_type (void);
 MusterRestoreOptions *muster_restore_options_new (const char *prefix, const char *directory);
 
 /**
- * muster_restore_options_copy:
- * @self: options
- *
- * A copy that owns everything that it points to, for callers that keep options beyond a call.
- *
- * Returns: (transfer full): the copy
- */
-MusterRestoreOptions *muster_restore_options_copy (const MusterRestoreOptions *self);
-
-/**
- * muster_restore_options_free:
- * @self: (transfer full) (nullable): options of [ctor@RestoreOptions.new] or a copy
- *
- * Frees options that own what they point to.
- */
-void muster_restore_options_free (MusterRestoreOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRestoreOptions, muster_restore_options_free)
-
-/**
  * muster_restore_options_set_names:
  * @self: options of [ctor@RestoreOptions.new] or a copy
  * @names: (nullable) (element-type utf8 utf8): the name of a variable in the graph to its name in
@@ -160,24 +141,6 @@ GType muster_restored_get_type (void);
  * Returns: (transfer full): the result
  */
 MusterRestored *muster_restored_new (void);
-
-/**
- * muster_restored_copy:
- * @self: a result
- *
- * Copies a result with what it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterRestored *muster_restored_copy (const MusterRestored *self);
-
-/**
- * muster_restored_free:
- * @self: (transfer full) (nullable): a result of [ctor@Restored.new] or a copy
- *
- * Frees a result.
- */
-void muster_restored_free (MusterRestored *self);
 
 /**
  * muster_restored_clear:

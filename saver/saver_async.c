@@ -81,7 +81,8 @@ clear_restore (gpointer data)
 {
   Restore *call = data;
   g_clear_object (&call->session);
-  muster_restore_options_free (call->options);
+  if (call->options != NULL)
+    g_boxed_free (MUSTER_TYPE_RESTORE_OPTIONS, call->options);
   muster_restored_clear (&call->restored);
 }
 
@@ -96,7 +97,7 @@ muster_saver_restore_async (MusterSaver *self, MusterSession *session,
   Restore *call = g_new0 (Restore, 1);
   call->self = self;
   g_set_object (&call->session, session);
-  call->options = options != NULL ? muster_restore_options_copy (options) : NULL;
+  call->options = options != NULL ? g_boxed_copy (MUSTER_TYPE_RESTORE_OPTIONS, options) : NULL;
   call->deadline_us = deadline_us;
   muster_background_start (&restoring, self, call, cancellable, callback, user_data);
 }

@@ -39,7 +39,7 @@ muster_save_how_new (void)
   return g_new0 (MusterSaveHow, 1);
 }
 
-MusterSaveHow *
+static MusterSaveHow *
 muster_save_how_copy (const MusterSaveHow *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
@@ -52,7 +52,7 @@ muster_save_how_copy (const MusterSaveHow *self)
   return copy;
 }
 
-void
+static void
 muster_save_how_free (MusterSaveHow *self)
 {
   if (self == NULL)
@@ -60,12 +60,17 @@ muster_save_how_free (MusterSaveHow *self)
   muster_fields_free (&muster_save_how_fields, self);
 }
 
+static void
+free_named (gpointer named)
+{
+  g_boxed_free (MUSTER_TYPE_NAMED_TENSOR, named);
+}
+
 void
 muster_save_how_add_tensor (MusterSaveHow *self, const char *name, MusterTensor *tensor)
 {
   g_return_if_fail (self != NULL && name != NULL && tensor != NULL);
   if (self->tensors == NULL)
-    self->tensors =
-        g_ptr_array_new_with_free_func ((GDestroyNotify)(void (*) (void))muster_named_tensor_free);
+    self->tensors = g_ptr_array_new_with_free_func (free_named);
   muster_named_tensors_add ((GPtrArray *)self->tensors, name, tensor);
 }

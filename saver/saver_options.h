@@ -96,25 +96,6 @@ GType muster_saver_options_get_type (void);
 MusterSaverOptions *muster_saver_options_new (void);
 
 /**
- * muster_saver_options_copy:
- * @self: options
- *
- * A copy that owns everything that it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterSaverOptions *muster_saver_options_copy (const MusterSaverOptions *self);
-
-/**
- * muster_saver_options_free:
- * @self: (transfer full) (nullable): options of [ctor@SaverOptions.new] or a copy
- *
- * Frees options that own what they point to.
- */
-void muster_saver_options_free (MusterSaverOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSaverOptions, muster_saver_options_free)
-
-/**
  * muster_saver_options_set_paused:
  * @self: options of [ctor@SaverOptions.new] or a copy
  * @paused: (nullable) (scope notified) (closure user_data) (destroy destroy): called on the saving
@@ -165,24 +146,6 @@ GType muster_saved_get_type (void);
 MusterSaved *muster_saved_new (void);
 
 /**
- * muster_saved_copy:
- * @self: a result
- *
- * Copies a result with its texts.
- *
- * Returns: (transfer full): the copy
- */
-MusterSaved *muster_saved_copy (const MusterSaved *self);
-
-/**
- * muster_saved_free:
- * @self: (transfer full) (nullable): a result of [ctor@Saved.new] or a copy
- *
- * Frees a result.
- */
-void muster_saved_free (MusterSaved *self);
-
-/**
  * muster_saved_clear:
  * @self: a result
  *
@@ -228,24 +191,6 @@ GType muster_save_how_get_type (void);
  * Returns: (transfer full): the options
  */
 MusterSaveHow *muster_save_how_new (void);
-
-/**
- * muster_save_how_copy:
- * @self: options
- *
- * A copy that owns everything that it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterSaveHow *muster_save_how_copy (const MusterSaveHow *self);
-
-/**
- * muster_save_how_free:
- * @self: (transfer full) (nullable): options of [ctor@SaveHow.new] or a copy
- *
- * Frees options that own what they point to.
- */
-void muster_save_how_free (MusterSaveHow *self);
 
 /**
  * muster_save_how_add_tensor:

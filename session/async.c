@@ -45,7 +45,8 @@ clear (gpointer data)
 {
   Call *call = data;
   g_clear_object (&call->master);
-  muster_prepare_options_free (call->options);
+  if (call->options != NULL)
+    g_boxed_free (MUSTER_TYPE_PREPARE_OPTIONS, call->options);
   g_clear_object (&call->session);
   muster_session_report_clear (&call->report);
 }
@@ -77,7 +78,7 @@ muster_session_manager_prepare_session_async (MusterSessionManager *self, Muster
                                               GAsyncReadyCallback callback, gpointer user_data)
 {
   Call *call = call_new (self, master);
-  call->options = options != NULL ? muster_prepare_options_copy (options) : NULL;
+  call->options = options != NULL ? g_boxed_copy (MUSTER_TYPE_PREPARE_OPTIONS, options) : NULL;
   muster_background_start (&preparing, self, call, cancellable, callback, user_data);
 }
 

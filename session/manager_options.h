@@ -70,24 +70,4 @@ GType muster_session_manager_options_get_type (void);
  */
 MusterSessionManagerOptions *muster_session_manager_options_new (void);
 
-/**
- * muster_session_manager_options_copy:
- * @self: options
- *
- * Copies them with all that they point to.
- *
- * Returns: (transfer full): a copy
- */
-MusterSessionManagerOptions *
-muster_session_manager_options_copy (const MusterSessionManagerOptions *self);
-
-/**
- * muster_session_manager_options_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_session_manager_options_free (MusterSessionManagerOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSessionManagerOptions, muster_session_manager_options_free)
-
 G_END_DECLS

@@ -25,7 +25,7 @@ muster_prepare_options_new (const char *init_op, MusterSaver *saver, const char 
   return muster_prepare_options_copy (&options);
 }
 
-MusterPrepareOptions *
+static MusterPrepareOptions *
 muster_prepare_options_copy (const MusterPrepareOptions *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
@@ -34,7 +34,7 @@ muster_prepare_options_copy (const MusterPrepareOptions *self)
   return copy;
 }
 
-void
+static void
 muster_prepare_options_free (MusterPrepareOptions *self)
 {
   if (self == NULL)
@@ -104,7 +104,7 @@ copy_reason (gconstpointer reason, gpointer data G_GNUC_UNUSED)
   return muster_reason_copy (reason);
 }
 
-MusterSessionReport *
+static MusterSessionReport *
 muster_session_report_copy (const MusterSessionReport *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
@@ -123,7 +123,7 @@ muster_session_report_copy (const MusterSessionReport *self)
   return copy;
 }
 
-void
+static void
 muster_session_report_free (MusterSessionReport *self)
 {
   if (self == NULL)

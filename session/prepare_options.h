@@ -165,25 +165,6 @@ MusterPrepareOptions *muster_prepare_options_new (const char *init_op, MusterSav
                                                   const char *checkpoint_dir);
 
 /**
- * muster_prepare_options_copy:
- * @self: options
- *
- * Copies them.
- *
- * Returns: (transfer full): a copy
- */
-MusterPrepareOptions *muster_prepare_options_copy (const MusterPrepareOptions *self);
-
-/**
- * muster_prepare_options_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_prepare_options_free (MusterPrepareOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterPrepareOptions, muster_prepare_options_free)
-
-/**
  * muster_prepare_options_feed:
  * @self: a copy
  * @name: the tensor to feed: "x:0" or "x"

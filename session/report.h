@@ -90,24 +90,6 @@ typedef struct {
 GType muster_phase_get_type (void);
 
 /**
- * muster_phase_copy:
- * @self: a phase
- *
- * Copies it.
- *
- * Returns: (transfer full): a copy
- */
-MusterPhase *muster_phase_copy (const MusterPhase *self);
-
-/**
- * muster_phase_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_phase_free (MusterPhase *self);
-
-/**
  * MusterSpan:
  * @name: a phase's name; static
  * @started_us: microseconds since the operation began
@@ -124,24 +106,6 @@ typedef struct {
 #define MUSTER_TYPE_SPAN (muster_span_get_type ())
 GType muster_span_get_type (void);
 
-/**
- * muster_span_copy:
- * @self: an interval
- *
- * Copies it.
- *
- * Returns: (transfer full): a copy
- */
-MusterSpan *muster_span_copy (const MusterSpan *self);
-
-/**
- * muster_span_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_span_free (MusterSpan *self);
-
 #define MUSTER_TYPE_SESSION_REPORT (muster_session_report_get_type ())
 GType muster_session_report_get_type (void);
 
@@ -153,24 +117,6 @@ GType muster_session_report_get_type (void);
  * Returns: (transfer full): a report
  */
 MusterSessionReport *muster_session_report_new (void);
-
-/**
- * muster_session_report_copy:
- * @self: a report
- *
- * Copies it with all that it contains.
- *
- * Returns: (transfer full): a copy
- */
-MusterSessionReport *muster_session_report_copy (const MusterSessionReport *self);
-
-/**
- * muster_session_report_free:
- * @self: (nullable): a report
- *
- * Frees what [ctor@SessionReport.new] or a copy gave.
- */
-void muster_session_report_free (MusterSessionReport *self);
 
 /**
  * muster_session_report_list_phases:
@@ -202,6 +148,4 @@ const MusterSpan *muster_session_report_list_spans (const MusterSessionReport *s
  */
 void muster_session_report_clear (MusterSessionReport *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSessionReport, muster_session_report_clear)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSessionReport, muster_session_report_free)
-
 G_END_DECLS

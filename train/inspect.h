@@ -37,25 +37,6 @@ GType muster_graph_fact_get_type (void);
 MusterGraphFact *muster_graph_fact_new (const char *topic, const char *name, const char *text);
 
 /**
- * muster_graph_fact_copy:
- * @self: a fact
- *
- * Copies it with all that it points to.
- *
- * Returns: (transfer full): a copy
- */
-MusterGraphFact *muster_graph_fact_copy (const MusterGraphFact *self);
-
-/**
- * muster_graph_fact_free:
- * @self: (nullable): a fact
- *
- * Frees it.
- */
-void muster_graph_fact_free (MusterGraphFact *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterGraphFact, muster_graph_fact_free)
-
-/**
  * muster_scaffold_propose_train_op:
  * @self: a loaded graph
  *

@@ -131,28 +131,6 @@ MusterMonitoredTrainingOptions *muster_monitored_training_options_new (MusterSca
                                                                        MusterMaster *master);
 
 /**
- * muster_monitored_training_options_copy:
- * @self: options, also on the stack
- *
- * Copies options. The copy owns what it points to, except @recovery and
- * @waiting_data.
- *
- * Returns: (transfer full): the copy
- */
-MusterMonitoredTrainingOptions *
-muster_monitored_training_options_copy (const MusterMonitoredTrainingOptions *self);
-
-/**
- * muster_monitored_training_options_free:
- * @self: (transfer full) (nullable): options from new or copy
- *
- * Frees options.
- */
-void muster_monitored_training_options_free (MusterMonitoredTrainingOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterMonitoredTrainingOptions,
-                               muster_monitored_training_options_free)
-
-/**
  * muster_monitored_training_session_new:
  * @options: the model, the master, and what is added
  * @report: (nullable): the manager's

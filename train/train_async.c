@@ -22,7 +22,8 @@ static void
 clear_train (gpointer data)
 {
   Train *call = data;
-  muster_training_free (call->training);
+  if (call->training != NULL)
+    g_boxed_free (MUSTER_TYPE_TRAINING, call->training);
   muster_trained_clear (&call->trained);
 }
 
@@ -33,7 +34,7 @@ muster_train_async (const MusterTraining *training, GCancellable *cancellable,
                     GAsyncReadyCallback callback, gpointer user_data)
 {
   Train *call = g_new0 (Train, 1);
-  call->training = training != NULL ? muster_training_copy (training) : NULL;
+  call->training = training != NULL ? g_boxed_copy (MUSTER_TYPE_TRAINING, training) : NULL;
   call->trained = NOTHING_TRAINED;
   muster_background_start (&training_verb, NULL, call, cancellable, callback, user_data);
 }

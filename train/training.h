@@ -73,25 +73,6 @@ GType muster_training_get_type (void);
 MusterTraining *muster_training_new (MusterScaffold *scaffold, MusterMaster *master);
 
 /**
- * muster_training_copy:
- * @self: a training, also on the stack
- *
- * Copies a training. The copy owns what it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterTraining *muster_training_copy (const MusterTraining *self);
-
-/**
- * muster_training_free:
- * @self: (transfer full) (nullable): a training from new or copy
- *
- * Frees a training.
- */
-void muster_training_free (MusterTraining *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterTraining, muster_training_free)
-
-/**
  * MusterTrained:
  * @step: the last global step seen; -1: none
  * @is_reached: the target was reached, with epochs by all tasks, and its last save has succeeded:
@@ -122,24 +103,6 @@ GType muster_trained_get_type (void);
  * Returns: (transfer full): a result
  */
 MusterTrained *muster_trained_new (void);
-
-/**
- * muster_trained_copy:
- * @self: a result
- *
- * Copies a result.
- *
- * Returns: (transfer full): the copy
- */
-MusterTrained *muster_trained_copy (const MusterTrained *self);
-
-/**
- * muster_trained_free:
- * @self: (transfer full) (nullable): a result from new or copy
- *
- * Frees a result.
- */
-void muster_trained_free (MusterTrained *self);
 
 /**
  * muster_trained_clear:

@@ -43,24 +43,6 @@ typedef struct {
 GType muster_training_state_get_type (void);
 
 /**
- * muster_training_state_copy:
- * @self: a state
- *
- * Copies a state.
- *
- * Returns: (transfer full): the copy
- */
-MusterTrainingState *muster_training_state_copy (const MusterTrainingState *self);
-
-/**
- * muster_training_state_free:
- * @self: (transfer full) (nullable): a state from copy
- *
- * Frees a state.
- */
-void muster_training_state_free (MusterTrainingState *self);
-
-/**
  * MusterTrainingObserver:
  *
  * Emits signals for the events of muster_train (), on the training thread. Set it in

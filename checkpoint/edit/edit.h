@@ -64,25 +64,6 @@ GType muster_edit_options_get_type (void);
 MusterEditOptions *muster_edit_options_new (void);
 
 /**
- * muster_edit_options_copy:
- * @self: options
- *
- * A copy that owns everything that it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterEditOptions *muster_edit_options_copy (const MusterEditOptions *self);
-
-/**
- * muster_edit_options_free:
- * @self: (transfer full) (nullable): options of [ctor@EditOptions.new] or a copy
- *
- * Frees options that own what they point to.
- */
-void muster_edit_options_free (MusterEditOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterEditOptions, muster_edit_options_free)
-
-/**
  * MusterEditReport:
  * @n_tensors: the number of tensors in the result
  * @n_skipped: of an extraction to NumPy files: the tensors that a `*` or `?` matches and that

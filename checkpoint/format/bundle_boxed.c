@@ -10,6 +10,9 @@
 
 G_DEFINE_BOXED_TYPE (MusterBundleReader, muster_bundle_reader, muster_bundle_reader_ref,
                      muster_bundle_reader_unref)
+static MusterBundleEntry *muster_bundle_entry_copy (const MusterBundleEntry *self);
+static void muster_bundle_entry_free (MusterBundleEntry *self);
+
 G_DEFINE_BOXED_TYPE (MusterBundleEntry, muster_bundle_entry, muster_bundle_entry_copy,
                      muster_bundle_entry_free)
 G_DEFINE_BOXED_TYPE (MusterBundleNames, muster_bundle_names, muster_bundle_names_ref,
@@ -21,7 +24,7 @@ G_DEFINE_BOXED_TYPE (MusterObjectNames, muster_object_names, muster_object_names
 
 MUSTER_DEFINE_OPTIONS (MusterObjectName, muster_object_name)
 
-MusterBundleEntry *
+static MusterBundleEntry *
 muster_bundle_entry_copy (const MusterBundleEntry *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
@@ -31,7 +34,7 @@ muster_bundle_entry_copy (const MusterBundleEntry *self)
   return copy;
 }
 
-void
+static void
 muster_bundle_entry_free (MusterBundleEntry *self)
 {
   if (self == NULL)

@@ -38,25 +38,6 @@ typedef struct {
 GType muster_bundle_entry_get_type (void);
 
 /**
- * muster_bundle_entry_copy:
- * @self: an entry
- *
- * Copies an entry with its name and shape, so that it outlives its reader.
- *
- * Returns: (transfer full): the copy
- */
-MusterBundleEntry *muster_bundle_entry_copy (const MusterBundleEntry *self);
-
-/**
- * muster_bundle_entry_free:
- * @self: (transfer full) (nullable): a copy of an entry
- *
- * Frees a copy. The entries of a reader are the reader's.
- */
-void muster_bundle_entry_free (MusterBundleEntry *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterBundleEntry, muster_bundle_entry_free)
-
-/**
  * muster_bundle_entry_shape:
  * @self: an entry
  * @n_dims: (out): the number of dimensions

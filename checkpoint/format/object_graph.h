@@ -45,24 +45,6 @@ typedef struct {
 GType muster_object_name_get_type (void);
 
 /**
- * muster_object_name_copy:
- * @self: a name
- *
- * Copies a name with its texts.
- *
- * Returns: (transfer full): the copy
- */
-MusterObjectName *muster_object_name_copy (const MusterObjectName *self);
-
-/**
- * muster_object_name_free:
- * @self: (transfer full) (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_object_name_free (MusterObjectName *self);
-
-/**
  * muster_object_names_read:
  * @reader: a checkpoint
  * @error: return location for an error

@@ -41,23 +41,4 @@ GType muster_s3_options_get_type (void);
  */
 MusterS3Options *muster_s3_options_new (void);
 
-/**
- * muster_s3_options_copy:
- * @self: options
- *
- * Copies them.
- *
- * Returns: (transfer full): a copy that owns what its fields point to
- */
-MusterS3Options *muster_s3_options_copy (const MusterS3Options *self);
-
-/**
- * muster_s3_options_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_s3_options_free (MusterS3Options *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterS3Options, muster_s3_options_free)
-
 G_END_DECLS

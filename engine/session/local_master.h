@@ -54,25 +54,6 @@ GType muster_local_master_options_get_type (void);
 MusterLocalMasterOptions *muster_local_master_options_new (void);
 
 /**
- * muster_local_master_options_copy:
- * @self: options
- *
- * Copies them.
- *
- * Returns: (transfer full): a copy
- */
-MusterLocalMasterOptions *muster_local_master_options_copy (const MusterLocalMasterOptions *self);
-
-/**
- * muster_local_master_options_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_local_master_options_free (MusterLocalMasterOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterLocalMasterOptions, muster_local_master_options_free)
-
-/**
  * muster_local_master_new_with_options:
  * @options: (nullable): %NULL: all defaults
  *

@@ -86,25 +86,6 @@ GType muster_variable_info_get_type (void);
 MusterVariableInfo *muster_variable_info_new (void);
 
 /**
- * muster_variable_info_copy:
- * @self: a description
- *
- * Copies it with all that it points to.
- *
- * Returns: (transfer full): a copy
- */
-MusterVariableInfo *muster_variable_info_copy (const MusterVariableInfo *self);
-
-/**
- * muster_variable_info_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_variable_info_free (MusterVariableInfo *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterVariableInfo, muster_variable_info_free)
-
-/**
  * muster_variable_info_shape:
  * @self: a description
  * @n_dims: (out): the rank; -1: unknown
@@ -126,25 +107,6 @@ GType muster_saver_info_get_type (void);
  * Returns: (transfer full): a description
  */
 MusterSaverInfo *muster_saver_info_new (void);
-
-/**
- * muster_saver_info_copy:
- * @self: a description
- *
- * Copies it with all that it points to.
- *
- * Returns: (transfer full): a copy
- */
-MusterSaverInfo *muster_saver_info_copy (const MusterSaverInfo *self);
-
-/**
- * muster_saver_info_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_saver_info_free (MusterSaverInfo *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSaverInfo, muster_saver_info_free)
 
 /**
  * muster_meta_graph_new:

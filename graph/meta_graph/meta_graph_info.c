@@ -13,7 +13,7 @@ muster_variable_info_new (void)
   return muster_variable_info_copy (&(MusterVariableInfo){.n_dims = -1});
 }
 
-MusterVariableInfo *
+static MusterVariableInfo *
 muster_variable_info_copy (const MusterVariableInfo *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
@@ -23,7 +23,7 @@ muster_variable_info_copy (const MusterVariableInfo *self)
   return copy;
 }
 
-void
+static void
 muster_variable_info_free (MusterVariableInfo *self)
 {
   if (self == NULL)

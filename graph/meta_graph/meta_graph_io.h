@@ -39,25 +39,6 @@ GType muster_export_get_type (void);
 MusterExport *muster_export_new (void);
 
 /**
- * muster_export_copy:
- * @self: options
- *
- * Copies them with all that they point to.
- *
- * Returns: (transfer full): a copy
- */
-MusterExport *muster_export_copy (const MusterExport *self);
-
-/**
- * muster_export_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_export_free (MusterExport *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterExport, muster_export_free)
-
-/**
  * muster_meta_graph_export:
  * @self: a meta graph
  * @how: (nullable): what to change; %NULL: nothing
@@ -93,25 +74,6 @@ GType muster_import_get_type (void);
  * Returns: (transfer full): options
  */
 MusterImport *muster_import_new (void);
-
-/**
- * muster_import_copy:
- * @self: options
- *
- * Copies them with all that they point to.
- *
- * Returns: (transfer full): a copy
- */
-MusterImport *muster_import_copy (const MusterImport *self);
-
-/**
- * muster_import_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_import_free (MusterImport *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterImport, muster_import_free)
 
 /**
  * muster_meta_graph_import:

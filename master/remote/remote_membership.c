@@ -339,7 +339,7 @@ muster_remote_join (MusterRpcClient *client, const char *target, const MusterJoi
   g_autoptr (MusterRemoteMembership) self = g_object_new (MUSTER_TYPE_REMOTE_MEMBERSHIP, NULL);
   self->client = muster_rpc_client_ref (client);
   self->target = g_strdup (target);
-  self->join = muster_join_copy (join);
+  self->join = g_boxed_copy (MUSTER_TYPE_JOIN, join);
   self->task = muster_background_task_new ("muster-members", keep_up, self, MUSTER_WAIT_FOREVER);
   muster_background_task_wake (self->task);
   if (!await_grant (self, deadline_us, cancellable, error))
@@ -382,7 +382,7 @@ muster_remote_membership_finalize (GObject *object)
 {
   MusterRemoteMembership *self = MUSTER_REMOTE_MEMBERSHIP (object);
   g_free (self->target);
-  muster_join_free (self->join);
+  g_boxed_free (MUSTER_TYPE_JOIN, self->join);
   g_clear_error (&self->refused);
   g_cond_clear (&self->changed);
   g_mutex_clear (&self->lock);

@@ -496,7 +496,7 @@ muster_diagnosis_new (void)
   return g_new0 (MusterDiagnosis, 1);
 }
 
-MusterDiagnosis *
+static MusterDiagnosis *
 muster_diagnosis_copy (const MusterDiagnosis *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
@@ -506,7 +506,7 @@ muster_diagnosis_copy (const MusterDiagnosis *self)
   return copy;
 }
 
-void
+static void
 muster_diagnosis_free (MusterDiagnosis *self)
 {
   if (self == NULL)

@@ -64,25 +64,6 @@ GType muster_diagnosis_get_type (void);
 MusterDiagnosis *muster_diagnosis_new (void);
 
 /**
- * muster_diagnosis_copy:
- * @self: a diagnosis
- *
- * Copies it.
- *
- * Returns: (transfer full): a copy
- */
-MusterDiagnosis *muster_diagnosis_copy (const MusterDiagnosis *self);
-
-/**
- * muster_diagnosis_free:
- * @self: (nullable): a diagnosis
- *
- * Frees what [ctor@Diagnosis.new] or a copy gave.
- */
-void muster_diagnosis_free (MusterDiagnosis *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterDiagnosis, muster_diagnosis_free)
-
-/**
  * muster_diagnose:
  * @address: HOST:PORT or unix:/PATH
  * @tls: whether the first record of a TLS handshake counts as an answer

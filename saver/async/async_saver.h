@@ -80,25 +80,6 @@ GType muster_async_options_get_type (void);
 MusterAsyncOptions *muster_async_options_new (void);
 
 /**
- * muster_async_options_copy:
- * @self: options
- *
- * A copy that owns everything that it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterAsyncOptions *muster_async_options_copy (const MusterAsyncOptions *self);
-
-/**
- * muster_async_options_free:
- * @self: (transfer full) (nullable): options of [ctor@AsyncOptions.new] or a copy
- *
- * Frees options that own what they point to.
- */
-void muster_async_options_free (MusterAsyncOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterAsyncOptions, muster_async_options_free)
-
-/**
  * muster_async_options_set_finished:
  * @self: options of [ctor@AsyncOptions.new] or a copy
  * @finished: (nullable) (scope notified) (closure user_data) (destroy destroy): called on the

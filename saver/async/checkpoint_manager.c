@@ -119,7 +119,7 @@ muster_checkpoint_manager_new (MusterMetaGraph *meta_graph, const char *director
   self->async_options = (MusterAsyncOptions){.finished = options->finished,
                                              .finished_data = options->finished_data,
                                              .finished_owner = options->finished_owner};
-  self->options = muster_checkpoint_manager_options_copy (options);
+  self->options = g_boxed_copy (MUSTER_TYPE_CHECKPOINT_MANAGER_OPTIONS, options);
   g_autofree char *latest = muster_saver_latest_checkpoint (self->saver, directory, NULL);
   count_from (self, latest);
   return self;
@@ -389,7 +389,8 @@ muster_checkpoint_manager_finalize (GObject *object)
   g_clear_object (&self->async);
   g_clear_object (&self->session);
   g_clear_object (&self->saver);
-  muster_checkpoint_manager_options_free (self->options);
+  if (self->options != NULL)
+    g_boxed_free (MUSTER_TYPE_CHECKPOINT_MANAGER_OPTIONS, self->options);
   g_free (self->directory);
   saved_steps_unref (self->steps);
   g_mutex_clear (&self->lock);

@@ -133,25 +133,6 @@ GType muster_checkpoint_manager_options_get_type (void);
 MusterCheckpointManagerOptions *muster_checkpoint_manager_options_new (void);
 
 /**
- * muster_checkpoint_manager_options_copy:
- * @self: options
- *
- * A copy that owns everything that it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterCheckpointManagerOptions *
-muster_checkpoint_manager_options_copy (const MusterCheckpointManagerOptions *self);
-
-/**
- * muster_checkpoint_manager_options_free:
- * @self: (transfer full) (nullable): options of [ctor@CheckpointManagerOptions.new] or a copy
- *
- * Frees options that own what they point to.
- */
-void muster_checkpoint_manager_options_free (MusterCheckpointManagerOptions *self);
-
-/**
  * muster_checkpoint_manager_options_set_read_step:
  * @self: options of [ctor@CheckpointManagerOptions.new] or a copy
  * @read_step: (nullable) (scope notified) (closure user_data) (destroy destroy): required with

@@ -61,24 +61,6 @@ MusterSaveMetrics muster_save_metrics_process (void);
 MusterSaveMetrics *muster_save_metrics_new_process (void);
 
 /**
- * muster_save_metrics_copy:
- * @self: metrics
- *
- * Copies metrics.
- *
- * Returns: (transfer full): the copy
- */
-MusterSaveMetrics *muster_save_metrics_copy (const MusterSaveMetrics *self);
-
-/**
- * muster_save_metrics_free:
- * @self: (transfer full) (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_save_metrics_free (MusterSaveMetrics *self);
-
-/**
  * muster_save_metrics_text:
  * @self: metrics
  *

@@ -38,6 +38,9 @@ typedef struct {
 
 /* --- named tensors --- */
 
+static MusterNamedTensor *muster_named_tensor_copy (const MusterNamedTensor *self);
+static void muster_named_tensor_free (MusterNamedTensor *self);
+
 G_DEFINE_BOXED_TYPE (MusterNamedTensor, muster_named_tensor, muster_named_tensor_copy,
                      muster_named_tensor_free)
 
@@ -51,14 +54,14 @@ muster_named_tensor_new (const char *name, MusterTensor *tensor)
   return self;
 }
 
-MusterNamedTensor *
+static MusterNamedTensor *
 muster_named_tensor_copy (const MusterNamedTensor *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
   return muster_named_tensor_new (self->name, self->tensor);
 }
 
-void
+static void
 muster_named_tensor_free (MusterNamedTensor *self)
 {
   if (self == NULL)

@@ -34,24 +34,6 @@ GType muster_named_tensor_get_type (void);
 MusterNamedTensor *muster_named_tensor_new (const char *name, MusterTensor *tensor);
 
 /**
- * muster_named_tensor_copy:
- * @self: a tensor and its name
- *
- * Copies the name and references the tensor.
- *
- * Returns: (transfer full): the copy
- */
-MusterNamedTensor *muster_named_tensor_copy (const MusterNamedTensor *self);
-
-/**
- * muster_named_tensor_free:
- * @self: (transfer full) (nullable): a tensor and its name
- *
- * Frees both.
- */
-void muster_named_tensor_free (MusterNamedTensor *self);
-
-/**
  * MusterSaveableTensors:
  *
  * The tensors of a [iface@Saveable], from key to tensor, as other languages than C exchange them

@@ -12,7 +12,7 @@ muster_saver_build_new (void)
   return g_new0 (MusterSaverBuild, 1);
 }
 
-MusterSaverBuild *
+static MusterSaverBuild *
 muster_saver_build_copy (const MusterSaverBuild *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
@@ -24,7 +24,7 @@ muster_saver_build_copy (const MusterSaverBuild *self)
   return copy;
 }
 
-void
+static void
 muster_saver_build_free (MusterSaverBuild *self)
 {
   if (self == NULL)

@@ -69,24 +69,6 @@ GType muster_saver_build_get_type (void);
 MusterSaverBuild *muster_saver_build_new (void);
 
 /**
- * muster_saver_build_copy:
- * @self: options
- *
- * A copy that owns everything that it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterSaverBuild *muster_saver_build_copy (const MusterSaverBuild *self);
-
-/**
- * muster_saver_build_free:
- * @self: (transfer full) (nullable): options of [ctor@SaverBuild.new] or a copy
- *
- * Frees options that own what they point to.
- */
-void muster_saver_build_free (MusterSaverBuild *self);
-
-/**
  * muster_saver_build_add_key:
  * @self: options of [ctor@SaverBuild.new] or a copy
  * @key: the name in the checkpoint

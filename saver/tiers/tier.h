@@ -37,25 +37,6 @@ GType muster_tier_get_type (void);
 MusterTier *muster_tier_new (const char *directory);
 
 /**
- * muster_tier_copy:
- * @self: a tier
- *
- * Copies a tier.
- *
- * Returns: (transfer full): the copy
- */
-MusterTier *muster_tier_copy (const MusterTier *self);
-
-/**
- * muster_tier_free:
- * @self: (transfer full) (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_tier_free (MusterTier *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterTier, muster_tier_free)
-
-/**
  * MusterTierSet:
  *
  * A set of tiers: bit i is the i-th fast tier, the bit after the last of them the directory of the
@@ -111,24 +92,6 @@ GType muster_tier_copied_get_type (void);
  * Returns: (transfer full): the result
  */
 MusterTierCopied *muster_tier_copied_new (void);
-
-/**
- * muster_tier_copied_copy:
- * @self: a result
- *
- * Copies a result with its texts.
- *
- * Returns: (transfer full): the copy
- */
-MusterTierCopied *muster_tier_copied_copy (const MusterTierCopied *self);
-
-/**
- * muster_tier_copied_free:
- * @self: (transfer full) (nullable): a result of [ctor@TierCopied.new] or a copy
- *
- * Frees a result.
- */
-void muster_tier_copied_free (MusterTierCopied *self);
 
 /**
  * muster_tier_copied_clear:

@@ -60,7 +60,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterCopyRequest, muster_copy_request_free)
 static void
 copied_free (gpointer copied)
 {
-  muster_tier_copied_free (copied);
+  g_boxed_free (MUSTER_TYPE_TIER_COPIED, copied);
 }
 
 MusterCopier *

@@ -45,25 +45,6 @@ typedef struct {
 GType muster_cluster_task_get_type (void);
 
 /**
- * muster_cluster_task_copy:
- * @self: a task
- *
- * Copies it with its strings.
- *
- * Returns: (transfer full): a copy
- */
-MusterClusterTask *muster_cluster_task_copy (const MusterClusterTask *self);
-
-/**
- * muster_cluster_task_free:
- * @self: (nullable): a copy
- *
- * Frees a copy.
- */
-void muster_cluster_task_free (MusterClusterTask *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterClusterTask, muster_cluster_task_free)
-
-/**
  * muster_cluster_spec_new:
  * @tf_config: (nullable): the variable's value; %NULL and "" are a cluster without tasks
  *

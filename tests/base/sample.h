@@ -23,8 +23,6 @@ typedef struct {
   gint64 number;
 } MusterPart;
 
-MusterPart *muster_part_copy (const MusterPart *self);
-void muster_part_free (MusterPart *self);
 GType muster_part_get_type (void);
 
 /**
@@ -59,6 +57,4 @@ typedef struct {
   GBytes *func_owner;
 } MusterSample;
 
-MusterSample *muster_sample_copy (const MusterSample *self);
-void muster_sample_free (MusterSample *self);
 GType muster_sample_get_type (void);

@@ -153,7 +153,7 @@ MUSTER_TEST (RestoreOptions, keeps_options_beyond_their_caller)
   const char *const needs[] = {need, NULL};
   const MusterRestoreOptions callers = {
       .directory = directory, .names = names, .needs = needs, .reshape = TRUE};
-  g_autoptr (MusterRestoreOptions) copy = muster_restore_options_copy (&callers);
+  MusterRestoreOptions *copy = g_boxed_copy (MUSTER_TYPE_RESTORE_OPTIONS, &callers);
   *directory = *need = 'x';
 
   MUSTER_EXPECT_NULL (copy->prefix);
@@ -161,6 +161,8 @@ MUSTER_TEST (RestoreOptions, keeps_options_beyond_their_caller)
   MUSTER_EXPECT_STREQ (copy->needs[0], "u");
   MUSTER_EXPECT_TRUE (copy->names == names);
   MUSTER_EXPECT_TRUE (copy->reshape);
-  g_autoptr (MusterRestoreOptions) fresh = muster_restore_options_new ("run/model.ckpt-1", NULL);
+  MusterRestoreOptions *fresh = muster_restore_options_new ("run/model.ckpt-1", NULL);
   MUSTER_EXPECT_STREQ (fresh->prefix, "run/model.ckpt-1");
+  g_boxed_free (MUSTER_TYPE_RESTORE_OPTIONS, copy);
+  g_boxed_free (MUSTER_TYPE_RESTORE_OPTIONS, fresh);
 }

@@ -559,12 +559,13 @@ MUSTER_TEST (Prepare, takes_options_that_own_what_they_point_to)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autofree char *init_op = g_strdup ("init");
-  g_autoptr (MusterPrepareOptions) first = muster_prepare_options_new (init_op, NULL, NULL);
-  g_autoptr (MusterPrepareOptions) options = muster_prepare_options_copy (first);
+  MusterPrepareOptions *first = muster_prepare_options_new (init_op, NULL, NULL);
+  MusterPrepareOptions *options = g_boxed_copy (MUSTER_TYPE_PREPARE_OPTIONS, first);
 
   memset (init_op, '?', strlen (init_op));
-  g_clear_pointer (&first, muster_prepare_options_free);
+  g_boxed_free (MUSTER_TYPE_PREPARE_OPTIONS, first);
   g_autoptr (MusterSession) session = muster_small_job_prepare (&job, *options);
+  g_boxed_free (MUSTER_TYPE_PREPARE_OPTIONS, options);
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   muster_small_job_diary_is (&job, "create, run init, run gate, run local_init, run ready");

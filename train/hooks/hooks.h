@@ -112,26 +112,6 @@ GType muster_checkpoint_saver_options_get_type (void);
 MusterCheckpointSaverOptions *muster_checkpoint_saver_options_new (const char *checkpoint_dir);
 
 /**
- * muster_checkpoint_saver_options_copy:
- * @self: options, also on the stack
- *
- * Copies options. The copy owns what it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterCheckpointSaverOptions *
-muster_checkpoint_saver_options_copy (const MusterCheckpointSaverOptions *self);
-
-/**
- * muster_checkpoint_saver_options_free:
- * @self: (transfer full) (nullable): options from new or copy
- *
- * Frees options.
- */
-void muster_checkpoint_saver_options_free (MusterCheckpointSaverOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterCheckpointSaverOptions, muster_checkpoint_saver_options_free)
-
-/**
  * muster_checkpoint_saver_hook_new:
  * @options: where and how often to save
  *
@@ -247,25 +227,6 @@ GType muster_logging_options_get_type (void);
  * Returns: (transfer full): options without an interval
  */
 MusterLoggingOptions *muster_logging_options_new (const char *const *tensors);
-
-/**
- * muster_logging_options_copy:
- * @self: options, also on the stack
- *
- * Copies options.
- *
- * Returns: (transfer full): the copy
- */
-MusterLoggingOptions *muster_logging_options_copy (const MusterLoggingOptions *self);
-
-/**
- * muster_logging_options_free:
- * @self: (transfer full) (nullable): options from new or copy
- *
- * Frees options.
- */
-void muster_logging_options_free (MusterLoggingOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterLoggingOptions, muster_logging_options_free)
 
 /**
  * muster_logging_options_set_log:

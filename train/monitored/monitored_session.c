@@ -79,7 +79,7 @@ take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
   }
   if (own.init_op == NULL && own.init_ops == NULL && own.init_func == NULL)
     own.init_func = initialise_nothing;
-  self->prepare = muster_prepare_options_copy (&own);
+  self->prepare = g_boxed_copy (MUSTER_TYPE_PREPARE_OPTIONS, &own);
 }
 
 MusterSessionManagerOptions
@@ -772,7 +772,8 @@ static void
 muster_monitored_session_finalize (GObject *object)
 {
   MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
-  muster_prepare_options_free (self->prepare);
+  if (self->prepare != NULL)
+    g_boxed_free (MUSTER_TYPE_PREPARE_OPTIONS, self->prepare);
   g_clear_pointer (&self->context, muster_run_context_unref);
   g_clear_object (&self->observer);
   g_clear_pointer (&self->meter, muster_goodput_meter_unref);

@@ -83,26 +83,6 @@ MusterMonitoredSessionOptions *muster_monitored_session_options_new (MusterScaff
                                                                      MusterMaster *master);
 
 /**
- * muster_monitored_session_options_copy:
- * @self: options, also on the stack
- *
- * Copies options. The copy owns what it points to, except @recovery.
- *
- * Returns: (transfer full): the copy
- */
-MusterMonitoredSessionOptions *
-muster_monitored_session_options_copy (const MusterMonitoredSessionOptions *self);
-
-/**
- * muster_monitored_session_options_free:
- * @self: (transfer full) (nullable): options from new or copy
- *
- * Frees options.
- */
-void muster_monitored_session_options_free (MusterMonitoredSessionOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterMonitoredSessionOptions, muster_monitored_session_options_free)
-
-/**
  * muster_monitored_session_new:
  * @options: the model, the master and the hooks
  * @report: (nullable): set by the manager, also on failure

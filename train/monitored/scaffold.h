@@ -98,26 +98,6 @@ GType muster_scaffold_options_get_type (void);
 MusterScaffoldOptions *muster_scaffold_options_new (MusterScaffold *copy_from);
 
 /**
- * muster_scaffold_options_copy:
- * @self: options, also on the stack
- *
- * Copies options. The copy owns what it points to, except @init_feeds and an init_func_data that
- * wasn't set by muster_scaffold_options_set_init_func ().
- *
- * Returns: (transfer full): the copy
- */
-MusterScaffoldOptions *muster_scaffold_options_copy (const MusterScaffoldOptions *self);
-
-/**
- * muster_scaffold_options_free:
- * @self: (transfer full) (nullable): options from new or copy
- *
- * Frees options.
- */
-void muster_scaffold_options_free (MusterScaffoldOptions *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterScaffoldOptions, muster_scaffold_options_free)
-
-/**
  * muster_scaffold_options_set_init_func:
  * @self: options from new or copy
  * @init_func: (nullable) (scope notified) (closure user_data) (destroy destroy): initialises the

@@ -217,24 +217,6 @@ GType muster_position_guard_get_type (void);
 MusterPositionGuard *muster_position_guard_new (void);
 
 /**
- * muster_position_guard_copy:
- * @self: a guard, also on the stack
- *
- * Copies a guard. The copy owns what it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterPositionGuard *muster_position_guard_copy (const MusterPositionGuard *self);
-
-/**
- * muster_position_guard_free:
- * @self: (transfer full) (nullable): a guard from new or copy
- *
- * Frees a guard.
- */
-void muster_position_guard_free (MusterPositionGuard *self);
-
-/**
  * muster_position_guard:
  * @saver: a saver
  * @meta_graph: its model
@@ -326,24 +308,6 @@ GType muster_position_options_get_type (void);
  */
 MusterPositionOptions *muster_position_options_new (MusterMaster *master, MusterBatches *batches,
                                                     const char *const *feeds);
-
-/**
- * muster_position_options_copy:
- * @self: options, also on the stack
- *
- * Copies options. The copy owns what it points to.
- *
- * Returns: (transfer full): the copy
- */
-MusterPositionOptions *muster_position_options_copy (const MusterPositionOptions *self);
-
-/**
- * muster_position_options_free:
- * @self: (transfer full) (nullable): options from new or copy
- *
- * Frees options.
- */
-void muster_position_options_free (MusterPositionOptions *self);
 
 /**
  * muster_position_hook_new:

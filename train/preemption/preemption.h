@@ -286,24 +286,6 @@ typedef struct {
 GType muster_preemption_report_get_type (void);
 
 /**
- * muster_preemption_report_copy:
- * @self: a report
- *
- * Copies a report.
- *
- * Returns: (transfer full): the copy
- */
-MusterPreemptionReport *muster_preemption_report_copy (const MusterPreemptionReport *self);
-
-/**
- * muster_preemption_report_free:
- * @self: (transfer full) (nullable): a report from copy
- *
- * Frees a report.
- */
-void muster_preemption_report_free (MusterPreemptionReport *self);
-
-/**
  * muster_preemption_report: (skip)
  * @self: the preemption
  * @report: where to return what it did, which the caller clears

@@ -68,15 +68,17 @@ MUSTER_TEST (S3Storage, is_an_object_store_of_its_scheme_only)
 MUSTER_TEST (S3Options, a_copy_owns_what_it_has)
 {
   char region[] = "eu-central-1";
-  g_autoptr (MusterS3Options) options = muster_s3_options_new ();
+  MusterS3Options *options = muster_s3_options_new ();
   options->region = g_strdup (region);
   options->clock = g_object_ref (muster_system_clock ());
 
-  g_autoptr (MusterS3Options) copy = muster_s3_options_copy (options);
+  MusterS3Options *copy = g_boxed_copy (MUSTER_TYPE_S3_OPTIONS, options);
 
   MUSTER_EXPECT_STREQ (copy->region, "eu-central-1");
   MUSTER_EXPECT_TRUE (copy->region != options->region);
   MUSTER_EXPECT_PTR_EQ (copy->clock, muster_system_clock ());
+  g_boxed_free (MUSTER_TYPE_S3_OPTIONS, copy);
+  g_boxed_free (MUSTER_TYPE_S3_OPTIONS, options);
 }
 
 static char *
