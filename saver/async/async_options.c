@@ -67,17 +67,6 @@ muster_checkpoint_manager_options_set_wait_for_saves (MusterCheckpointManagerOpt
   muster_own_data (&self->wait_owner, user_data, destroy);
 }
 
-void
-muster_checkpoint_manager_options_set_finished (MusterCheckpointManagerOptions *self,
-                                                MusterSaveFinished finished, gpointer user_data,
-                                                GDestroyNotify destroy)
-{
-  g_return_if_fail (self != NULL);
-  self->finished = finished;
-  self->finished_data = user_data;
-  muster_own_data (&self->finished_owner, user_data, destroy);
-}
-
 /* --- metrics --- */
 
 MUSTER_DEFINE_VALUE (MusterSaveMetrics, muster_save_metrics)

@@ -19,17 +19,9 @@ typedef struct {
 
 struct _MusterCheckpointManager {
   GObject parent;
-  MusterSaver *saver; /* (owned) */
-  char *directory;    /* (owned) */
-  gint64 interval;
-  MusterReadStep read_step;
-  gpointer step_data;
-  MusterInitialize initialize;
-  gpointer initialize_data;
-  MusterWaitForSaves wait_for_saves;
-  gpointer wait_data;
-  MusterAsyncOptions async_options;
-  MusterCheckpointManagerOptions *options; /* (owned) keeps the callbacks' data */
+  MusterSaver *saver;                      /* (owned) */
+  char *directory;                         /* (owned) */
+  MusterCheckpointManagerOptions *options; /* (owned) */
   SavedSteps *steps;                       /* (owned) */
   GMutex lock;
   /* guarded by lock */
@@ -86,18 +78,12 @@ muster_checkpoint_manager_new (MusterMetaGraph *meta_graph, const char *director
     options = &defaults;
   if (!check_options (options, error))
     return NULL;
-  const MusterSaverOptions saver_options = {
-      .max_to_keep = options->max_to_keep,
-      .base_name = options->name != NULL ? options->name : DEFAULT_NAME,
-      .keep_every_n_hours = options->keep_every_n_hours > 0 ? options->keep_every_n_hours : -1,
-      .keep_rule = MUSTER_KEEP_MANAGER,
-      .keep_every_steps = options->keep_every_steps,
-      .keep_best = options->keep_best,
-      .metric = options->metric,
-      .when_full = options->when_full,
-      .storage = options->storage,
-      .clock = options->clock,
-  };
+  MusterSaverOptions saver_options = options->saver;
+  if (saver_options.base_name == NULL)
+    saver_options.base_name = DEFAULT_NAME;
+  if (saver_options.keep_every_n_hours <= 0)
+    saver_options.keep_every_n_hours = -1;
+  saver_options.keep_rule = MUSTER_KEEP_MANAGER;
   g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, &saver_options, error);
   if (saver == NULL ||
       !muster_storage_check_path (muster_saver_storage (saver), "checkpoint directory", directory,
@@ -108,17 +94,7 @@ muster_checkpoint_manager_new (MusterMetaGraph *meta_graph, const char *director
   MusterCheckpointManager *self = g_object_new (MUSTER_TYPE_CHECKPOINT_MANAGER, NULL);
   self->saver = g_steal_pointer (&saver);
   self->directory = g_strdup (directory);
-  self->interval = options->checkpoint_interval;
-  self->read_step = options->read_step;
-  self->step_data = options->step_data;
-  self->initialize = options->initialize;
-  self->initialize_data = options->initialize_data;
-  self->wait_for_saves = options->wait_for_saves;
-  self->wait_data = options->wait_data;
   self->is_blocking = options->is_blocking;
-  self->async_options = (MusterAsyncOptions){.finished = options->finished,
-                                             .finished_data = options->finished_data,
-                                             .finished_owner = options->finished_owner};
   self->options = g_boxed_copy (MUSTER_TYPE_CHECKPOINT_MANAGER_OPTIONS, options);
   g_autofree char *latest = muster_saver_latest_checkpoint (self->saver, directory, NULL);
   count_from (self, latest);
@@ -149,10 +125,10 @@ too_soon (MusterCheckpointManager *self, gint64 step, gboolean check_interval)
   g_mutex_unlock (&self->steps->lock);
   if (last >= 0 && step == last)
     why = g_strdup_printf ("step %" G_GINT64_FORMAT " is saved already", step);
-  else if (last >= 0 && check_interval && step - last < self->interval)
+  else if (last >= 0 && check_interval && step - last < self->options->checkpoint_interval)
     why = g_strdup_printf ("%" G_GINT64_FORMAT " steps have passed since the last save; the "
                            "interval is %" G_GINT64_FORMAT,
-                           step - last, self->interval);
+                           step - last, self->options->checkpoint_interval);
   return why;
 }
 
@@ -196,7 +172,7 @@ async_for (MusterCheckpointManager *self, MusterSession *session, GError **error
   if (self->is_blocking || muster_saver_is_empty (self->saver))
     return NULL;
   if (self->async == NULL)
-    self->async = muster_async_saver_new (self->saver, session, &self->async_options, error);
+    self->async = muster_async_saver_new (self->saver, session, &self->options->background, error);
   else if (self->session != session)
     muster_async_saver_set_model (self->async, self->saver, session);
   g_set_object (&self->session, session);
@@ -293,8 +269,9 @@ muster_checkpoint_manager_save (MusterCheckpointManager *self, MusterSession *se
   muster_require (error, FALSE, self, session, saved);
 
   gint64 step = -1;
-  if (self->interval > 0) {
-    if (!self->read_step (session, &step, deadline_us, cancellable, self->step_data, error))
+  if (self->options->checkpoint_interval > 0) {
+    if (!self->options->read_step (session, &step, deadline_us, cancellable,
+                                   self->options->step_data, error))
       return FALSE;
     char *why = too_soon (self, step, check_interval);
     if (why != NULL) {
@@ -351,14 +328,16 @@ muster_checkpoint_manager_restore_or_initialize (MusterCheckpointManager *self,
   muster_require (error, FALSE, self, session);
 
   g_auto (MusterRestored) found = {0};
-  if ((self->wait_for_saves != NULL &&
-       !self->wait_for_saves (deadline_us, cancellable, self->wait_data, error)) ||
+  if ((self->options->wait_for_saves != NULL &&
+       !self->options->wait_for_saves (deadline_us, cancellable, self->options->wait_data,
+                                       error)) ||
       !restore (self, session, &found, deadline_us, cancellable, error))
     return FALSE;
   if (found.prefix != NULL)
     count_from (self, found.prefix);
-  else if (self->initialize != NULL &&
-           !self->initialize (session, deadline_us, cancellable, self->initialize_data, error))
+  else if (self->options->initialize != NULL &&
+           !self->options->initialize (session, deadline_us, cancellable,
+                                       self->options->initialize_data, error))
     return FALSE;
   if (restored != NULL)
     *restored = g_steal_pointer (&found.prefix);

@@ -67,16 +67,9 @@ typedef gboolean (*MusterInitialize) (MusterSession *session, gint64 deadline_us
 
 /**
  * MusterCheckpointManagerOptions:
- * @max_to_keep: the number of checkpoints to keep; 0: the SaverDef's; %MUSTER_KEEP_ALL: all
- * @keep_every_n_hours: 0: none is preserved beyond max_to_keep
- * @keep_every_steps: preserve the first checkpoint at or after each multiple of it, by their
- *   numbers; 0: as the directory's last saver; below 0: none
- * @keep_best: beside the newest, keep this many with the best @metric; 0: as the directory's last
- *   saver; below 0: none
- * @metric: (nullable): the metric of the best: `NAME:max` or `NAME:min`. Its value is set before a
- *   save, in the manager's saver ([method@Saver.set_metric]), or afterwards
- *   ([func@checkpoint_set_metric])
- * @name: (nullable): the checkpoints' name; `NULL`: `ckpt`
+ * @saver: of its saver. The defaults of base_name and keep_every_n_hours are here `ckpt` and none;
+ *   keep_rule is %MUSTER_KEEP_MANAGER, whatever is set
+ * @background: of saves in the background
  * @checkpoint_interval: in steps; 0: none, and read_step isn't called
  * @read_step: (nullable) (skip): required with checkpoint_interval
  * @step_data: (skip): for @read_step
@@ -85,21 +78,12 @@ typedef gboolean (*MusterInitialize) (MusterSession *session, gint64 deadline_us
  * @wait_for_saves: (nullable) (skip): before a restore, besides its own saves
  * @wait_data: (skip): for @wait_for_saves
  * @is_blocking: each save returns once its checkpoint is durable
- * @finished: (nullable) (skip): called on the manager's thread after each save there
- * @finished_data: (skip): for @finished
- * @when_full: what to do if there isn't enough space
- * @storage: (nullable): where checkpoints are; `NULL`: local files
- * @clock: (nullable): `NULL`: the machine's
  *
  * Options of a checkpoint manager. A zeroed struct is the default.
  */
 typedef struct {
-  int max_to_keep;
-  double keep_every_n_hours;
-  gint64 keep_every_steps;
-  int keep_best;
-  const char *metric;
-  const char *name;
+  MusterSaverOptions saver;
+  MusterAsyncOptions background;
   gint64 checkpoint_interval;
   MusterReadStep read_step;
   gpointer step_data;
@@ -108,16 +92,10 @@ typedef struct {
   MusterWaitForSaves wait_for_saves;
   gpointer wait_data;
   gboolean is_blocking;
-  MusterSaveFinished finished;
-  gpointer finished_data;
-  MusterWhenFull when_full;
-  MusterStorage *storage;
-  MusterClock *clock;
   /*< private >*/
   GBytes *step_owner;
   GBytes *initialize_owner;
   GBytes *wait_owner;
-  GBytes *finished_owner;
 } MusterCheckpointManagerOptions;
 
 #define MUSTER_TYPE_CHECKPOINT_MANAGER_OPTIONS (muster_checkpoint_manager_options_get_type ())
@@ -174,20 +152,6 @@ void muster_checkpoint_manager_options_set_wait_for_saves (MusterCheckpointManag
                                                            MusterWaitForSaves wait_for_saves,
                                                            gpointer user_data,
                                                            GDestroyNotify destroy);
-
-/**
- * muster_checkpoint_manager_options_set_finished:
- * @self: options of [ctor@CheckpointManagerOptions.new] or a copy
- * @finished: (nullable) (scope notified) (closure user_data) (destroy destroy): called on the
- *   manager's thread after each save there
- * @user_data: for @finished
- * @destroy: called with @user_data when no manager needs it any more
- *
- * Sets what is called after each save.
- */
-void muster_checkpoint_manager_options_set_finished (MusterCheckpointManagerOptions *self,
-                                                     MusterSaveFinished finished,
-                                                     gpointer user_data, GDestroyNotify destroy);
 
 /**
  * muster_checkpoint_manager_new:

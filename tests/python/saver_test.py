@@ -395,7 +395,11 @@ class Manager(SaverCase):
         options.storage = Muster.local_storage()
         options.clock = Muster.system_clock()
         for name, value in fields.items():
-            if callable(value):
+            if name == "finished":
+                background = Muster.AsyncOptions.new()
+                background.set_finished(value, None)
+                options.background = background
+            elif callable(value):
                 getattr(options, "set_" + name)(value, None)
             else:
                 setattr(options, name, value)

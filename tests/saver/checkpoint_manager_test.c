@@ -45,7 +45,7 @@ begin (Story *self, MusterCheckpointManagerOptions options)
   g_autoptr (GError) error = NULL;
   if (self->f.clock == NULL)
     self->f = set_up ((MusterSaverOptions){0});
-  options.clock = MUSTER_CLOCK (self->f.clock);
+  options.saver.clock = MUSTER_CLOCK (self->f.clock);
   options.step_data = options.initialize_data = options.wait_data = self;
   g_clear_object (&self->manager);
   self->manager =
@@ -116,10 +116,12 @@ MUSTER_TEST (CheckpointManager, goes_where_its_directory_s_scheme_leads)
 /* SAV.80 */
 MUSTER_TEST (CheckpointManager, refuses_what_cannot_be)
 {
-  expect_refused ((MusterCheckpointManagerOptions){.max_to_keep = -2});
-  expect_refused ((MusterCheckpointManagerOptions){.max_to_keep = 1, .checkpoint_interval = 5});
-  expect_refused ((MusterCheckpointManagerOptions){.keep_best = 1});
-  expect_refused ((MusterCheckpointManagerOptions){.keep_best = 1, .metric = "loss:low"});
+  expect_refused ((MusterCheckpointManagerOptions){.saver.max_to_keep = -2});
+  expect_refused (
+      (MusterCheckpointManagerOptions){.saver.max_to_keep = 1, .checkpoint_interval = 5});
+  expect_refused ((MusterCheckpointManagerOptions){.saver.keep_best = 1});
+  expect_refused (
+      (MusterCheckpointManagerOptions){.saver.keep_best = 1, .saver.metric = "loss:low"});
 }
 
 /* SAV.81, SAV.82: relative in the state file, and a sweep deletes as many as needed */
@@ -127,7 +129,7 @@ MUSTER_TEST (CheckpointManager, names_by_its_counter_or_by_a_number)
 {
   g_auto (Story) story = {0};
   g_autofree char *path = below_tmpdir ("checkpoint"), *text = NULL;
-  begin (&story, (MusterCheckpointManagerOptions){.max_to_keep = 9});
+  begin (&story, (MusterCheckpointManagerOptions){.saver.max_to_keep = 9});
 
   expect_save (&story, -1, FALSE, "ckpt-1");
   expect_save (&story, 7, FALSE, "ckpt-7");
@@ -135,7 +137,7 @@ MUSTER_TEST (CheckpointManager, names_by_its_counter_or_by_a_number)
 
   g_file_get_contents (path, &text, NULL, NULL);
   MUSTER_EXPECT_TRUE (g_str_has_prefix (text, "model_checkpoint_path: \"ckpt-3\"\n"));
-  begin (&story, (MusterCheckpointManagerOptions){.max_to_keep = 1});
+  begin (&story, (MusterCheckpointManagerOptions){.saver.max_to_keep = 1});
   expect_save (&story, -1, FALSE, "ckpt-4");
   g_autofree char *there = steps_there ();
   MUSTER_EXPECT_STREQ (there, "4");
@@ -150,12 +152,12 @@ MUSTER_TEST (CheckpointManager, keeps_the_best_and_milestones)
   g_auto (Story) story = {0};
   for (int i = 0; i < (int)G_N_ELEMENTS (losses); i++) {
     g_autofree char *name = g_strdup_printf ("ckpt-%d", i + 1);
-    begin (&story, i < 6
-                       ? (MusterCheckpointManagerOptions){.max_to_keep = 1,
-                                                          .keep_best = 2,
-                                                          .metric = "loss:min",
-                                                          .keep_every_steps = 3}
-                       : (MusterCheckpointManagerOptions){.max_to_keep = 1, .metric = "loss:min"});
+    begin (&story, i < 6 ? (MusterCheckpointManagerOptions){.saver.max_to_keep = 1,
+                                                            .saver.keep_best = 2,
+                                                            .saver.metric = "loss:min",
+                                                            .saver.keep_every_steps = 3}
+                         : (MusterCheckpointManagerOptions){.saver.max_to_keep = 1,
+                                                            .saver.metric = "loss:min"});
     muster_saver_set_metric (muster_checkpoint_manager_saver (story.manager), losses[i]);
     expect_save (&story, -1, FALSE, name);
   }
@@ -168,7 +170,8 @@ MUSTER_TEST (CheckpointManager, keeps_one_in_every_so_many_hours)
 {
   g_auto (Story) story = {0};
   for (int i = 0; i < 7; i++) {
-    begin (&story, (MusterCheckpointManagerOptions){.max_to_keep = 1, .keep_every_n_hours = 2});
+    begin (&story,
+           (MusterCheckpointManagerOptions){.saver.max_to_keep = 1, .saver.keep_every_n_hours = 2});
     expect_save (&story, i, FALSE,
                  ((const char *[]){"ckpt-0", "ckpt-1", "ckpt-2", "ckpt-3", "ckpt-4", "ckpt-5",
                                    "ckpt-6"})[i]);

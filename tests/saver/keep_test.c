@@ -587,7 +587,7 @@ MUSTER_TEST (Keep, max_to_keep_means_the_same_in_every_options)
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
     const MusterSaverOptions options = {.max_to_keep = cases[i].max_to_keep};
-    const MusterCheckpointManagerOptions managed = {.max_to_keep = cases[i].max_to_keep};
+    const MusterCheckpointManagerOptions managed = {.saver.max_to_keep = cases[i].max_to_keep};
     const MusterSaverBuild built = {.max_to_keep = cases[i].max_to_keep, .scope = "other"};
     g_autofree char *name = g_strdup_printf ("%u", (guint)i);
     g_autofree char *of_saver = below_tmpdir (name);

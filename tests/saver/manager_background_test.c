@@ -34,10 +34,10 @@ begin (Story *self, MusterCheckpointManagerOptions options)
   g_autoptr (GError) error = NULL;
   self->f = async_set_up ((MusterAsyncOptions){0});
   self->ended = g_string_new (NULL);
-  options.storage = MUSTER_STORAGE (self->f.gates);
+  options.saver.storage = MUSTER_STORAGE (self->f.gates);
   options.step_data = self;
-  options.finished = note_ended;
-  options.finished_data = self->ended;
+  options.background.finished = note_ended;
+  options.background.finished_data = self->ended;
   self->manager =
       muster_checkpoint_manager_new (self->f.meta_graph, muster_test_tmpdir (), &options, &error);
   MUSTER_EXPECT_NO_ERROR (error);
