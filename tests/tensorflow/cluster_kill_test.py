@@ -5,6 +5,7 @@ ends."""
 import contextlib
 import json
 import os
+import signal
 import subprocess
 
 import numpy as np
@@ -169,6 +170,35 @@ class Servers(Job):
 
     def test_of_a_chief_leave_half_a_step(self):
         self.check("chief:0", 0)
+
+
+class Stops(Job):
+
+    def test_in_order(self):
+        """The steps end, the chief saves, the runtime is killed last; the next server's chief goes on from there."""
+        self.begin()
+        process = self.cluster.processes["chief:0"]
+        process.terminate()
+        self.allow(1, *self.tasks)
+        self.assertEqual(process.wait(peer.COMMAND_SECONDS), 0)
+        self.assertGreaterEqual(int(v1.train.latest_checkpoint(self.run_dir).rsplit("-", 1)[1]), 5)
+        self.cluster.kill("chief:0")
+        self.cluster.start("chief:0")
+        self.finish()
+
+    def test_at_once_by_another_signal(self):
+        """Whatever the runtime does, which stands still here."""
+        self.begin()
+        process = self.cluster.processes["chief:0"]
+        found = []
+        for thread in os.listdir("/proc/%d/task" % process.pid):
+            with open("/proc/%d/task/%s/children" % (process.pid, thread), encoding="ascii") as children:
+                found += children.read().split()
+        runtime = int(found[0])
+        os.kill(runtime, signal.SIGSTOP)
+        peer.await_true(lambda: process.send_signal(signal.SIGTERM) or process.poll() is not None, "it ends at once")
+        self.assertEqual(process.returncode, 0)
+        peer.await_true(lambda: not peer.is_running(runtime), "its runtime ends with it")
 
 
 if __name__ == "__main__":
