@@ -321,7 +321,7 @@ reset (MusterOperation *self, GError **error)
   if (self->report.continued ||
       (!options->reset_master && !options->in_place &&
        !(options->reset_unclaimed && self->lease == NULL)) ||
-      is_master_blank (self))
+      (self->manager->cluster != NULL && is_master_blank (self)))
     return TRUE;
   if (options->quiesce_func != NULL) {
     muster_operation_phase (self, "rest");
@@ -371,13 +371,15 @@ put_back (MusterOperation *self)
                                self->cancellable, NULL);
 }
 
-/* Refuses to run the init ops over a model that another chief has prepared. Behind a gateway, the
- * servers that held its values may have ended since. */
+/* Refuses to run the init ops over a model that another chief has prepared. On a cluster, where the
+ * announcement is a gateway's, the servers that held the values may have ended since; on one
+ * server, a graph none of whose variables it has is another model. */
 static gboolean
 may_initialise (MusterOperation *self, GError **error)
 {
   if (self->lease == NULL || self->options->overwrite || self->options->reset_master ||
-      self->options->in_place || !is_anothers_work (self) || is_master_blank (self))
+      self->options->in_place || !is_anothers_work (self) ||
+      (self->manager->cluster != NULL && is_master_blank (self)))
     return TRUE;
 
   g_autofree char *chief = muster_announcement_describe (self->before);

@@ -363,12 +363,15 @@ muster_cli_serve (int argc, char **argv)
   g_autoptr (MusterServer) server = make_server (&options, &master, &error);
   if (server == NULL)
     return fail (error);
+  /* A task's gateway listens before its runtime does, since without one commands go to the runtime.
+   */
+  if (options.cluster == NULL && !await_master (master, &error))
+    return fail (error);
   if (!take_ports (&ports, &options, server, &error)) {
     fail (error);
     return MUSTER_EXIT_BAD_INPUT;
   }
-  /* The ports are there before a task's runtime is, whose commands go to it where they aren't. */
-  if (!await_master (master, &error))
+  if (options.cluster != NULL && !await_master (master, &error))
     return fail (error);
   muster_server_start (server);
   muster_serve_files_warn (&options,

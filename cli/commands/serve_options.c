@@ -35,8 +35,8 @@ static const GOptionEntry entries[] = {
      "check the options and the files that they name, then exit", NULL},
     {"listen", 0, 0, G_OPTION_ARG_STRING, AT (listen),
      "listen address, HOST:PORT or unix:/PATH, or several with commas between (default: "
-     "localhost:2222, or with --task where the task's commands look for it; port 0 selects a free "
-     "port)",
+     "localhost:2222, or with --task the Unix socket where the task's commands look for it; port 0 "
+     "selects a free port)",
      "ADDRESS"},
     {"allow-user", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (allow_users),
      "user of this machine that may connect to unix:/PATH; repeat it for several (default: only "

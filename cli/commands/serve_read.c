@@ -9,15 +9,16 @@
 #include "cli/common/cli.h"
 #include "cli/common/memory_size.h"
 #include "engine/session/local_master.h"
+#include "master/remote/near_master_private.h"
 #include "master/remote/target.h"
 #include "rpc/address_private.h"
 #include "session/cluster/cluster_spec_private.h"
 #include "tensorflow/tensorflow_master.h"
 
+#include <glib/gstdio.h>
 #include <string.h>
 
 #define DEFAULT_LISTEN     "localhost:2222"
-#define ANY_PORT           "localhost:0"
 #define DEFAULT_MAX_MEMORY "80%"
 #define DEFAULT_GRACE_US   (30 * MUSTER_SECOND)
 
@@ -155,6 +156,24 @@ check_apart (const MusterServeOptions *self, const char *name, const char *addre
   return TRUE;
 }
 
+/* The socket that the task's commands look for, in a folder of this user's. */
+static gboolean
+listen_near (MusterServeOptions *self, GError **error)
+{
+  self->listen = muster_cluster_spec_gateway (self->cluster);
+  if (self->listen == NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "%s has no address in the cluster of TF_CONFIG; give it one, HOST:PORT",
+                        self->task);
+  g_autofree char *folder = g_path_get_dirname (muster_address_unix_path (self->listen));
+  (void)g_mkdir (folder, 0700);
+  return muster_near_master_may_use (self->listen) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "can't listen in '%s': it isn't a folder that this user alone can write to; "
+                      "remove it, or use --listen=ADDRESS",
+                      folder);
+}
+
 gboolean
 muster_serve_options_task (MusterServeOptions *self, GError **error)
 {
@@ -178,10 +197,8 @@ muster_serve_options_task (MusterServeOptions *self, GError **error)
   const MusterClusterTask *own = muster_cluster_spec_own (self->cluster);
   if (own != NULL && !muster_address_parse (own->address, &host, &port, error))
     return FALSE;
-  if (self->listen == NULL)
-    self->listen = muster_cluster_spec_gateway (self->cluster);
-  if (self->listen == NULL)
-    self->listen = g_strdup (ANY_PORT);
+  if (self->listen == NULL && !listen_near (self, error))
+    return FALSE;
   return check_apart (self, "listen", self->listen, port, error) &&
          check_apart (self, "health-listen", self->health_listen, port, error) &&
          check_apart (self, "http", self->http, port, error);

@@ -59,14 +59,13 @@ muster_cli_master_at (const char *target, const MusterRpcSecurity *files,
   return master;
 }
 
-/* The task's own server, behind its gateway where `muster serve` runs it. */
-static MusterMaster *
-own_master (const MusterCliOptions *options, const char *gateway, GError **error)
+static gboolean
+is_own_server (const MusterCliOptions *options)
 {
-  g_autoptr (MusterRpcCredentials) credentials = NULL;
-  return muster_cli_credentials (options, &credentials, error)
-             ? muster_near_master_new (options->target, gateway, credentials, error)
-             : NULL;
+  const MusterClusterTask *own =
+      options->target_from_spec ? muster_cluster_spec_own (options->spec) : NULL;
+  return own != NULL &&
+         g_strcmp0 (muster_address_in_target (options->target, NULL), own->address) == 0;
 }
 
 MusterMaster *
@@ -74,9 +73,11 @@ muster_cli_master (const MusterCliOptions *options, GError **error)
 {
   MusterRpcSecurity files = security_of (options);
   g_autofree char *gateway =
-      options->target_from_spec ? muster_cluster_spec_gateway (options->spec) : NULL;
-  return gateway != NULL ? own_master (options, gateway, error)
-                         : muster_cli_master_at (options->target, &files, NULL, error);
+      is_own_server (options) ? muster_cluster_spec_gateway (options->spec) : NULL;
+  g_autoptr (MusterMaster) master = muster_cli_master_at (options->target, &files, NULL, error);
+  /* The task's own server, behind its gateway where `muster serve` runs it. */
+  return master != NULL && gateway != NULL ? muster_near_master_new (master, gateway, error)
+                                           : g_steal_pointer (&master);
 }
 
 /* gRPC reports only a closed connection if one side uses TLS and the other doesn't. A master that

@@ -2,9 +2,12 @@
 #include "master/remote/near_master_private.h"
 
 #include "base/error.h"
+#include "rpc/address_private.h"
 #include "rpc/client/reach_probe_private.h"
 
 #include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Of a connection within this machine. */
 #define PROBE_US MUSTER_SECOND
@@ -14,6 +17,7 @@ struct _MusterNearMaster {
   MusterMaster *far;  /* (owned) */
   MusterMaster *near; /* (owned) the gateway */
   char *address;      /* (owned) the gateway's */
+  gint has_gateway;   /* atomic */
 };
 
 static void muster_near_master_iface_init (MusterMasterInterface *iface);
@@ -22,6 +26,15 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterNearMaster, muster_near_master, G_TYPE_OBJE
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_MASTER,
                                                       muster_near_master_iface_init))
 
+gboolean
+muster_near_master_may_use (const char *gateway)
+{
+  struct stat st;
+  g_autofree char *folder = g_path_get_dirname (muster_address_unix_path (gateway));
+  return lstat (folder, &st) == 0 && S_ISDIR (st.st_mode) && st.st_uid == geteuid () &&
+         (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 /* A gateway listens before its task does, so a task that is up without one has none. Borrowed. */
 static MusterMaster *
 choose (MusterMaster *master, gint64 deadline_us, GCancellable *cancellable)
@@ -29,11 +42,18 @@ choose (MusterMaster *master, gint64 deadline_us, GCancellable *cancellable)
   MusterNearMaster *self = MUSTER_NEAR_MASTER (master);
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   MusterReachProber prober;
+  if (g_atomic_int_get (&self->has_gateway))
+    return self->near;
+  if (!muster_near_master_may_use (self->address))
+    return self->far;
   muster_reach_prober_init (&prober, self->address);
   const int why = muster_reach_probe (
       &prober, MIN (deadline_us, muster_deadline_after (now_us, PROBE_US)), cancellable);
   muster_reach_prober_clear (&prober);
-  return why == ECONNREFUSED ? self->far : self->near;
+  if (why == ECONNREFUSED || why == ENOENT)
+    return self->far;
+  g_atomic_int_set (&self->has_gateway, TRUE);
+  return self->near;
 }
 
 /* --- the master --- */
@@ -104,18 +124,13 @@ muster_near_master_iface_init (MusterMasterInterface *iface)
 /* --- the object --- */
 
 MusterMaster *
-muster_near_master_new (const char *target, const char *gateway, MusterRpcCredentials *credentials,
-                        GError **error)
+muster_near_master_new (MusterMaster *far, const char *gateway, GError **error)
 {
-  const char *scheme = muster_rpc_credentials_has_tls (credentials) ? "grpcs://" : "grpc://";
-  g_autofree char *near_at = g_strconcat (scheme, gateway, NULL);
-  g_autoptr (MusterMaster) far = muster_remote_master_new (target, error);
-  g_autoptr (MusterMaster) near =
-      far != NULL ? muster_remote_master_new_secured (near_at, credentials, error) : NULL;
+  g_autoptr (MusterMaster) near = muster_remote_master_new (gateway, error);
   if (near == NULL)
     return NULL;
   MusterNearMaster *self = g_object_new (MUSTER_TYPE_NEAR_MASTER, NULL);
-  self->far = g_steal_pointer (&far);
+  self->far = g_object_ref (far);
   self->near = g_steal_pointer (&near);
   self->address = g_strdup (gateway);
   return MUSTER_MASTER (self);

@@ -18,9 +18,9 @@ struct _MusterClusterSpec {
 /* This process's task; NULL if none is named, or it has no address. Borrowed. */
 const MusterClusterTask *muster_cluster_spec_own (const MusterClusterSpec *self);
 
-/* Where `muster serve` of this task listens for the task's own commands: "localhost:PORT", with the
- * cluster's highest port plus one, and one more for each task before this. (transfer full) NULL: it
- * has none, as a task without a port or one whose sessions are at a session_master. */
+/* Where `muster serve` of this task listens for the task's own commands, which must be the same
+ * user's: a Unix socket in /tmp, whose name has a digest of the cluster. (transfer full) NULL: it
+ * has none, as an evaluator. */
 char *muster_cluster_spec_gateway (const MusterClusterSpec *self);
 
 /* tf_config.c: fills an empty spec. The result must still be validated. */

@@ -4,27 +4,43 @@
 #include "rpc/address_private.h"
 #include "session/cluster/cluster_spec_private.h"
 
-static guint
-port_of (const MusterClusterTask *task)
+#include <string.h>
+#include <unistd.h>
+
+#define DIGEST_CHARS 16
+
+static int
+compare (gconstpointer a, gconstpointer b)
 {
-  g_autofree char *host = NULL;
-  guint16 port = 0;
-  return muster_address_parse (task->address, &host, &port, NULL) ? port : 0;
+  return strcmp (*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Behind the highest port of all tasks each has one of its own: several may be on one machine, by
- * whatever names. */
+/* Other jobs of the same user have other sockets. (transfer full) */
+static char *
+digest_of (const MusterClusterSpec *self)
+{
+  gsize n;
+  const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
+  g_autoptr (GPtrArray) lines = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
+  for (gsize i = 0; i < n; i++)
+    g_ptr_array_add (
+        lines, g_strdup_printf ("%s:%u=%s\n", tasks[i].job, tasks[i].index, tasks[i].address));
+  g_ptr_array_sort (lines, compare); /* TF_CONFIG may name the jobs in any order */
+  for (guint i = 0; i < lines->len; i++)
+    g_checksum_update (sum, lines->pdata[i], -1);
+  return g_strndup (g_checksum_get_string (sum), DIGEST_CHARS);
+}
+
 char *
 muster_cluster_spec_gateway (const MusterClusterSpec *self)
 {
   const MusterClusterTask *own = muster_cluster_spec_own (self);
-  gsize n;
-  const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
-  guint port = 0;
-  if (own == NULL || (self->session_master != NULL && *self->session_master))
+  if (own == NULL)
     return NULL;
-  for (gsize i = 0; i < n; i++)
-    port = MAX (port, port_of (&tasks[i]));
-  port += (guint)(own - tasks) + 1;
-  return port_of (own) > 0 && port <= G_MAXUINT16 ? g_strdup_printf ("localhost:%u", port) : NULL;
+  g_autofree char *digest = digest_of (self);
+  g_autofree char *job = g_strndup (own->job, 32);
+  g_strcanon (job, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-", '_');
+  return g_strdup_printf ("unix:/tmp/muster-%u/%s-%u-%s", (guint)geteuid (), job, own->index,
+                          digest);
 }

@@ -64,6 +64,14 @@ class ChiefsTest(processes.TestCase):
         first.expect("failed 9")
         self.assertEqual(self.wait_command(target, "30s").wait(30), 0)
 
+    def test_a_model_of_another_graph_is_refused(self):
+        """Though the server has none of its variables: the name is taken."""
+        _, target = self.serve()
+        self.prepare(target)
+        said = peer.muster("prepare", "--meta-graph=" + peer.fixture("linreg.meta"), "--model=digits", "--master=" + target,
+                           "--timeout=30", code=4)
+        self.assertIn("'digits' is already initialised (by ", said)
+
 
 if __name__ == "__main__":
     peer.main()
