@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of a struct of options, as gi/overrides/Muster.py sets them: by muster_options_set ()."""
 import ctypes
-import functools
 import numbers
 import operator
 import os
@@ -13,15 +12,23 @@ from muster import _calls
 NAMES = ("Options", "Training", "RpcSecurity", "SaverBuild")  # what the names of such structs end with
 
 
-def _held(options):
-    """A value that holds the struct itself; PyGObject makes values of copies. Its objects of a boxed type begin with the pointer to
-    the struct and the type (pygobject.h)."""
-    pointer, gtype = (ctypes.c_void_p * 2).from_address(id(options) + object.__basicsize__)
-    if gtype != hash(type(options).__gtype__):
+class _Boxed(ctypes.Structure):
+    """PyGObject's part of an object of a boxed type (pygobject.h)."""
+
+    _fields_ = [("struct", ctypes.c_void_p), ("gtype", ctypes.c_size_t), ("is_freed", ctypes.c_int)]
+
+
+def _boxed(options):
+    boxed = _Boxed.from_address(id(options) + object.__basicsize__)
+    if boxed.gtype != hash(type(options).__gtype__) or boxed.is_freed not in (0, 1):
         raise TypeError("unknown layout of %s in this version of PyGObject" % type(options).__name__)
-    value = GObject.Value()
-    value.init(type(options).__gtype__)
-    value.set_static_boxed(pointer)
+    return boxed
+
+
+def _held(options):
+    """A value that holds the struct itself; PyGObject makes values of copies."""
+    value = GObject.Value(type(options).__gtype__)
+    value.set_static_boxed(_boxed(options).struct)
     return value
 
 
@@ -113,7 +120,6 @@ def assign(muster, options, name, value):
     except GLib.Error as error:
         message = error.message.replace("it is a PyObject", "it is " + _type_name(wrong)).replace("it is NULL", "it is None")
         raise GLib.Error(message, error.domain, error.code) from None
-    write_back(options)
 
 
 # --- options within options ---
@@ -131,46 +137,26 @@ def _struct_in(field):
 
 
 def nest(muster, cls, info):
-    """Reading a struct in a struct gives a copy, which from now on remembers where it is from."""
+    """A struct in a struct is read as what it is, a part of the memory of the whole."""
     for field in info.get_fields():
         name, inner = field.get_name(), _struct_in(field)
         if inner is not None:
             _NESTED.setdefault(cls, {})[name] = getattr(muster, inner)
-            setattr(cls, name, _part(name, getattr(cls, name)))
+            setattr(cls, name, _part(getattr(cls, name), field.get_offset()))
     if cls in _NESTED:
         cls.__getattr__ = _get_within
 
 
-def _part(name, field):
+def _part(field, offset):
     def get(self):
-        part = field.__get__(self)
-        part._within = self, name
+        part = field.__get__(self)  # a copy
+        boxed, copy = _boxed(part), GObject.Value(type(part).__gtype__)
+        copy.take_boxed(boxed.struct)
+        boxed.struct, boxed.is_freed = _boxed(self).struct + offset, 0
+        part._within = self  # lives as long
         return part
 
     return property(get)
-
-
-def write_back(part):
-    """Sets a struct in a struct to its copy, which was changed."""
-    if "_within" in vars(part):
-        whole, name = part._within
-        setattr(whole, name, part)
-
-
-def write_back_all():
-    """The functions that set something do that, too."""
-    for cls in {inner for parts in _NESTED.values() for inner in parts.values()}:
-        for name in [name for name in vars(cls) if name.startswith("set_")]:
-            setattr(cls, name, _writing_back(getattr(cls, name)))
-
-
-def _writing_back(method):
-    @functools.wraps(method)
-    def call(self, *args, **keywords):
-        method(self, *args, **keywords)
-        write_back(self)
-
-    return call
 
 
 def fields(cls):

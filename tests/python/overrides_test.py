@@ -381,6 +381,58 @@ class Options(case.TestCase):
         with self.assertRaisesRegex(TypeError, "has no option 'patience'; its options are .*max_to_keep"):
             Muster.Training(scaffold=case.linreg(), master=master, patience=3)
 
+    def training(self, **fields):
+        return Muster.Training(scaffold=case.linreg(), master=MusterEngine.Master.new(), **fields)
+
+    def test_a_kept_part_is_of_the_whole(self):
+        job = self.training()
+        session, saver, restore, manager = job.session, job.saver, job.restore, job.session.manager
+        job.model, job.checkpoint_dir, session.save_steps = "m", "run", 5
+        self.assertEqual((job.model, job.checkpoint_dir, job.save_steps, session.checkpoint_dir, manager.model), ("m", "run", 5, "run", "m"))
+        saver.max_to_keep, job.metric, saver.keep_best = 3, "loss:min", 2
+        self.assertEqual((job.max_to_keep, job.metric, job.saver.keep_best, saver.metric), (3, "loss:min", 2, "loss:min"))
+        other = job.session
+        session.task, other.save_share, session.stop_grace_us = "worker:1", 0.5, 7
+        self.assertEqual((session.save_share, other.stop_grace_us, job.task, manager.task), (0.5, 7, "worker:1", "worker:1"))
+        session.hooks, other.chief_only_hooks = [Muster.stop_at_step_hook_new(0, 4)], [Muster.stop_at_step_hook_new(0, 5)]
+        self.assertEqual((job.session.n_hooks, job.session.n_chief_only_hooks), (1, 1))
+        restore.set_names({"v": "w"})
+        job.restore.allow_missing = True
+        restore.progress = lambda *_: None
+        self.assertEqual((job.names, restore.allow_missing, session.restore.names), ({"v": "w"}, True, {"v": "w"}))
+        with self.assertRaisesRegex(AttributeError, "MonitoredTrainingOptions has no attribute 'check_point_dir'; did you mean 'checkpoint_dir'"):
+            session.check_point_dir = "other"
+
+    def test_a_kept_part_outlives_the_whole_and_its_replacement(self):
+        manager, of_copy = self.training(model="m" * 100).session.manager, self.training(model="m" * 100).session.copy().manager
+        gc.collect()
+        self.assertEqual((manager.model, of_copy.model), ("m" * 100, "m" * 100))
+        job = self.training(metric="loss:min")
+        saver = job.saver
+        job.saver = Muster.SaverOptions(keep_best=2)
+        saver.max_to_keep = 3
+        self.assertEqual((saver.metric, saver.keep_best, job.max_to_keep), (None, 2, 3))
+        job.saver = saver
+        of_saver, of_job = saver.copy(), job.copy()
+        of_saver.max_to_keep = of_job.saver.max_to_keep = 5
+        self.assertEqual((job.keep_best, job.max_to_keep, saver.max_to_keep), (2, 3, 3))
+
+    def test_a_job_trains_twice_with_what_its_kept_parts_have(self):
+        batches = Muster.Batches.new([Muster.Tensor(numpy.arange(8, dtype=numpy.float32))] * 2, 2, 7)
+        job = self.training(batches=batches, feeds=["x:0", "y:0"], loss="loss:0", until_step=2, checkpoint_dir=self.folder, save_steps=1)
+        session, saver = job.session, job.saver
+        job.max_to_keep, session.save_blocking = 1, True
+        for until_step, base_name in ((2, "model.ckpt"), (4, "other")):
+            job.until_step, saver.base_name, session.task = until_step, base_name, "chief:0"
+            trained = Muster.Trained.new()
+            self.assertTrue(Muster.train(job, trained))
+            self.assertEqual((trained.step, session.save_steps, saver.max_to_keep), (until_step, 1, 1))
+            self.assertEqual(Muster.latest_checkpoint(None, self.folder), "%s/%s-%d" % (self.folder, base_name, until_step))
+        part = job.session
+        job.checkpoint_dir = None
+        with Muster.monitored_training_session_new(part) as kept:
+            self.assertEqual(int(kept.run(job.scaffold.global_step())), 0)
+
     def test_an_enumeration_has_no_other_values(self):
         options = Muster.SaverOptions(when_full=Muster.WhenFull.PAUSE)
         self.assertRefused(options, "when_full", 99, "invalid when_full 99 of MusterSaverOptions (use a whole number from 0 to 2)")

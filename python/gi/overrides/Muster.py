@@ -401,7 +401,6 @@ def _adapt_all():
     for info in infos:
         if isinstance(info, (_gi.ObjectInfo, _gi.InterfaceInfo, _gi.StructInfo)):
             _adapt_class(info)
-    _options.write_back_all()
     _adapt_functions([info for info in infos if isinstance(info, _gi.FunctionInfo) and not info.get_name().startswith("deadline_")])
     Muster.Session.run_async = _calls.awaitable("run", _prepare_run, _Namespace)
     Muster.MonitoredSession.run_async = _calls.awaitable("run", _prepare_monitored_run, _Namespace)
