@@ -137,16 +137,26 @@ def typed(functions):
             if not (name.endswith("_async") and name[:-len("_async")] in functions)]
 
 
+def is_removed(field, element, types):
+    """Whether the overrides remove it from a struct of options: a function that can't be set, or what one is called with."""
+    is_of_function = types.of(field) in ("Any", "Callable[..., Any]") or field.get("name").endswith("_owner")
+    setters = {method.get("name") for method in element.findall(CORE + "method")}
+    return element.get("name").endswith(OPTIONS) and is_of_function and "set_" + field.get("name") not in setters
+
+
 def fields_of(element, types):
-    """The lines of its fields, and of those of the structs of options within it."""
+    """The lines of its fields, and of those that it has of the structs of options within it: what can be set, if only one has the name."""
     found, within = {}, {}
     for field in element.findall(CORE + "field"):
         if field.get("private") != "1" and field.get("readable", "1") == "1" and not field.get("name").startswith("_") and element.tag == CORE + "record":
             kind = types.of(field)
-            found[name_of(field)] = "    %s: %s\n" % (name_of(field), "Optional[%s]" % kind if kind in ("str", "Any") or may_be_none(field) else kind)
+            if not is_removed(field, element, types):
+                found[name_of(field)] = "    %s: %s\n" % (name_of(field), "Optional[%s]" % kind if kind in ("str", "Any") or may_be_none(field) else kind)
             inner = types.options_in(field)
-            within = {**(fields_of(inner, types) if inner is not None else {}), **within}
-    return {**found, **{name: line for name, line in within.items() if name not in found}}
+            for name, line in (fields_of(inner, types) if inner is not None else {}).items():
+                within.setdefault(name, []).append(line)
+    return {**found, **{name: lines[0] for name, lines in within.items()
+                        if name not in found and len(lines) == 1 and not (name.startswith("n_") and name[len("n_"):] in within)}}
 
 
 def members(element, types, replaced):

@@ -125,23 +125,38 @@ def assign(muster, options, name, value):
 # --- options within options ---
 
 _NESTED = {}  # a class of options: its fields that are structs of options, and their classes
+_OWN = {}  # a class of options: its other fields that can be set
 
 
-def _struct_in(field):
-    """The name of the struct of options that a field holds; None for another field."""
+def _interface(field):
+    """What a field is by value, other than a number; None for another field."""
     held = _calls.type_of(field)
-    if held.is_pointer() or held.get_tag() != int(_gi.TypeTag.INTERFACE):
-        return None
-    name = held.get_interface().get_name()
-    return name if name.endswith(NAMES) else None
+    return held.get_interface() if not held.is_pointer() and held.get_tag() == int(_gi.TypeTag.INTERFACE) else None
+
+
+def _is_of_function(field):
+    """Whether it is a function, or what one is called with."""
+    is_data = _calls.type_of(field).get_tag() == int(_gi.TypeTag.VOID) or field.get_name().endswith("_owner")
+    return is_data or isinstance(_interface(field), _gi.CallbackInfo)
+
+
+def _own(cls, info):
+    """The fields that can be set. Functions that can't aren't there, so that another part can have the name."""
+    for field in filter(_is_of_function, info.get_fields()):
+        if not hasattr(cls, "set_" + field.get_name()):
+            delattr(cls, field.get_name())
+    names = {name for name in vars(cls) if isinstance(vars(cls)[name], property)}
+    return {name for name in names if not (name.startswith("n_") and name[len("n_"):] in names)} | {
+        name[len("set_"):] for name in vars(cls) if name.startswith("set_")}
 
 
 def nest(muster, cls, info):
     """A struct in a struct is read as what it is, a part of the memory of the whole."""
+    _OWN[cls] = _own(cls, info)
     for field in info.get_fields():
-        name, inner = field.get_name(), _struct_in(field)
-        if inner is not None:
-            _NESTED.setdefault(cls, {})[name] = getattr(muster, inner)
+        name, inner = field.get_name(), _interface(field)
+        if inner is not None and inner.get_name().endswith(NAMES):
+            _NESTED.setdefault(cls, {})[name] = getattr(muster, inner.get_name())
             setattr(cls, name, _part(getattr(cls, name), field.get_offset()))
     if cls in _NESTED:
         cls.__getattr__ = _get_within
@@ -161,14 +176,21 @@ def _part(field, offset):
 
 def fields(cls):
     """The fields that can be set: its own, and those of the structs within it."""
-    own = {key[len("set_"):] if key.startswith("set_") else key for key in vars(cls)
-           if key.startswith("set_") or isinstance(vars(cls)[key], property)}
-    return own.union(*map(fields, _NESTED.get(cls, {}).values()))
+    return _OWN.get(cls, set()).union(*map(fields, _NESTED.get(cls, {}).values()))
+
+
+def _paths(cls, names):
+    """Where fields of such names are: its own, or else those of the structs within it."""
+    own = [name for name in names if name in _OWN[cls]]
+    return own or ["%s.%s" % (field, path) for field, inner in _NESTED.get(cls, {}).items() for path in _paths(inner, names)]
 
 
 def part_with(cls, *names):
     """The struct within it that has a field of such a name."""
-    return next((field for field, inner in _NESTED.get(cls, {}).items() if not fields(inner).isdisjoint(names)), None)
+    paths = _paths(cls, names) if cls in _NESTED else []
+    if len(paths) > 1:
+        raise AttributeError("%s of %s is ambiguous (use %s)" % (names[0], cls.__name__, " or ".join(paths)))
+    return paths[0].partition(".")[0] if paths else None
 
 
 def _get_within(self, name):

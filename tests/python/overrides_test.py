@@ -366,12 +366,10 @@ class Options(case.TestCase):
         job.session.hooks = [Muster.stop_at_step_hook_new(0, 4)]
         part = job.copy().saver
         part.max_to_keep = 9
-        self.assertEqual((job.n_hooks, part.max_to_keep, job.saver.max_to_keep), (1, 9, 4))
+        self.assertEqual((job.session.n_hooks, part.max_to_keep, job.saver.max_to_keep), (1, 9, 4))
         job.saver = Muster.SaverOptions(keep_best=2)
         job.saver.keep_best += 1
         self.assertEqual((job.saver.keep_best, job.max_to_keep), (3, 0))
-        job.clock = Muster.system_clock()  # everything's, and not the saver's alone
-        self.assertEqual((job.session.manager.clock, job.saver.clock), (job.clock, None))
         self.assertRefused(job, "save_share", 2, "invalid save_share 2 of MusterMonitoredTrainingOptions (use a number from 0 to 1)")
         self.assertRefused(job.saver, "keep_best", "x", "invalid keep_best of MusterSaverOptions: it is a gchararray (use a number)")
         with self.assertRaisesRegex(AttributeError, "Training has no attribute 'save_step'; did you mean 'save_steps'"):
@@ -432,6 +430,31 @@ class Options(case.TestCase):
         job.checkpoint_dir = None
         with Muster.monitored_training_session_new(part) as kept:
             self.assertEqual(int(kept.run(job.scaffold.global_step())), 0)
+
+    def test_of_two_parts_with_the_same_name_the_one_that_can_be_set_has_it(self):
+        policy = Muster.RetryPolicy.new_preparing()
+        policy.first_pause_us = 12345
+        job = self.training(waiting=policy)
+        self.assertEqual((job.waiting.first_pause_us, job.session.waiting.first_pause_us, job.session.manager.waiting.first_pause_us), (12345,) * 3)
+        job.waiting = None
+        self.assertIsNone(job.session.manager.waiting)
+        for name in ("n_hooks", "waiting_data", "user_data", "progress_owner"):
+            with self.assertRaisesRegex(AttributeError, "Training has no attribute '%s'" % name):
+                setattr(job, name, 3)
+        with self.assertRaises(TypeError) as caught:
+            self.training(patience=3)
+        listed = set(str(caught.exception).partition("its options are ")[2].split(", "))
+        self.assertTrue({"hooks", "waiting", "n_tasks", "names", "progress", "paused"} <= listed)
+        self.assertEqual([name for name in listed if name.endswith(("_data", "_owner"))], [])
+        self.assertFalse(listed & {"n_hooks", "n_chief_only_hooks", "n_feeds", "n_fast"})
+
+    def test_a_name_of_two_parts_is_refused(self):
+        job, message = self.training(), r"clock of Training is ambiguous \(use session.manager.clock or saver.clock\)"
+        for use in (lambda: setattr(job, "clock", None), lambda: job.clock, lambda: self.training(clock=None)):
+            with self.assertRaisesRegex(AttributeError, message):
+                use()
+        job.session.clock = Muster.system_clock()
+        self.assertEqual((job.session.manager.clock, job.saver.clock), (job.session.clock, None))
 
     def test_an_enumeration_has_no_other_values(self):
         options = Muster.SaverOptions(when_full=Muster.WhenFull.PAUSE)

@@ -89,7 +89,7 @@ class Train(case.TestCase):
         first = training(checkpoint_dir=self.folder, until_step=10, save_steps=100, save_blocking=True)
         first.saver = Muster.SaverOptions.new()
         first.observer = observer
-        first.clock = Muster.system_clock()
+        first.session.clock = Muster.system_clock()
         trained = Muster.Trained.new()
         self.assertTrue(Muster.train(first, trained, None))
         self.assertEqual((trained.step, trained.is_reached, trained.n_recoveries), (10, True, 0))

@@ -30,6 +30,10 @@ async def prepare(manager: Muster.SessionManager) -> Muster.Session:
 def begin(saver: Muster.Saver, session: Muster.Session) -> None:
     saver.save_async(session, "run", 7, Muster.WAIT_FOREVER, None, print)
 
+def retries(job: Muster.Training) -> Muster.RetryPolicy:
+    print(job.clock)  # wrong: of two structs within it
+    return job.waiting
+
 Muster.deadline_after_async(0, 1)  # wrong: it doesn't wait
 with muster.checkpoint.open("run") as closed:  # wrong: it isn't closed
     pass

@@ -236,20 +236,18 @@ def _refuse_unknown(cls):
     is_options = cls.__name__.endswith(_options.NAMES)
 
     def __setattr__(self, name, value):
-        has_setter = is_options and hasattr(cls, "set_" + name)
-        part = None if name.startswith("_") or hasattr(cls, name) or has_setter else _options.part_with(cls, name)
-        if part is not None:
-            setattr(getattr(self, part), name, value)
-        elif not name.startswith("_") and not hasattr(cls, name) and not has_setter:
-            near = difflib.get_close_matches(name, [each for each in {*vars(cls), *_options.fields(cls)} if not each.startswith("_")], 1)
-            way = "; did you mean '%s'?" % near[0] if near else ""
-            raise AttributeError("%s has no attribute '%s'%s" % (cls.__name__, name, way))
-        elif has_setter:
+        if is_options and hasattr(cls, "set_" + name):
             getattr(self, "set_" + name)(value)
         elif is_options and isinstance(getattr(cls, name, None), property):
             _options.assign(Muster, self, name, value)
-        else:
+        elif name.startswith("_") or hasattr(cls, name):
             super(cls, self).__setattr__(name, value)
+        elif _options.part_with(cls, name):
+            setattr(getattr(self, _options.part_with(cls, name)), name, value)
+        else:
+            near = difflib.get_close_matches(name, [each for each in {*vars(cls), *_options.fields(cls)} if not each.startswith("_")], 1)
+            way = "; did you mean '%s'?" % near[0] if near else ""
+            raise AttributeError("%s has no attribute '%s'%s" % (cls.__name__, name, way))
 
     cls.__setattr__ = __setattr__
 
