@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What failures cost a job on a TensorFlow cluster of four machines: each process is killed and
  * started again at once, and each machine is cut off in silence; the time until the tasks make
- * steps again. Beside it TensorFlow's MonitoredTrainingSession on servers in Python.
+ * steps again, from when the server serves again, the command is started again or the cut ends.
+ * Beside it TensorFlow's MonitoredTrainingSession on servers in Python.
  *
  *   MUSTER_CLUSTER_ROUNDS             how often each happens (1: about ten minutes)
  *   MUSTER_CLUSTER_TENSORFLOW_ROUNDS  how often TensorFlow's job suffers it (the same)

@@ -251,7 +251,10 @@ cluster_job_settle (ClusterJob *self, double seconds)
     for (int i = CLUSTER_FIRST_TRAINER; i < CLUSTER_TASKS; i++)
       is_calm = is_calm && first_since (&self->trainers[i], LOST, since_s) == 0 &&
                 first_since (&self->trainers[i], STEP, bench_wall_s () - seconds / 2) > 0;
-  } while (!is_calm && bench_wall_s () < until_s);
+    if (!is_calm && bench_wall_s () >= until_s)
+      bench_fail ("a task still loses its session, or makes no steps, after %.0f s",
+                  CLUSTER_LIMIT_S);
+  } while (!is_calm);
 }
 
 /* --- what happens --- */

@@ -23,7 +23,9 @@ typedef enum {
 
 /* Of what happened to one: 0 is what didn't. */
 typedef struct {
-  double back_s[CLUSTER_TASKS];   /* from the end of it to a task's next step */
+  /* To a task's next step, from when the server serves again, the command is started again or the
+   * cut ends. */
+  double back_s[CLUSTER_TASKS];
   double failed_s[CLUSTER_TASKS]; /* from a cut's begin to the failure of a task's begun step */
 } ClusterCost;
 
@@ -32,7 +34,7 @@ typedef struct _ClusterJob ClusterJob;
 /* Starts all. In a namespace of its own, with TensorFlow. */
 ClusterJob *cluster_job_new (gboolean is_tensorflow);
 void cluster_job_free (ClusterJob *self);
-/* Waits until every task has made steps for so long. */
+/* Waits until every task has made steps for so long, or fails. */
 void cluster_job_settle (ClusterJob *self, double seconds);
 
 /* Each ends when all tasks make steps. */
