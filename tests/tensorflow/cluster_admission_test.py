@@ -21,15 +21,15 @@ except ConnectionError:
     print(0)
 """
 
-# What comes of a connection to each of these ports that says nothing: "refused", "closed", or "open" after a second.
+# What comes of a connection to each of these ports that says nothing: "refused", "closed", or "open" after so many seconds.
 SCAN = """
 import socket, sys
-for port in map(int, sys.argv[2:]):
+for port in map(int, sys.argv[3:]):
     with socket.socket() as s:
         if s.connect_ex((sys.argv[1], port)) != 0:
             print(port, "refused")
             continue
-        s.settimeout(1)
+        s.settimeout(float(sys.argv[2]))
         try:
             print(port, "closed" if s.recv(1) == b"" else "open")
         except ConnectionError:
@@ -102,8 +102,8 @@ class Admission(peer.TestCase):
         ports = listening()
         self.assertIn("2222", ports)
         closed = ["%s %s" % (port, "closed" if port == "2222" else "refused") for port in ports]
-        self.assertEqual(self.program(self.outside.enter, SCAN, *ports).split("\n"), closed)
-        self.assertEqual(self.program(self.inside.enter, SCAN, "2222"), "2222 open")
+        self.assertEqual(self.program(self.outside.enter, SCAN, "20", *ports).split("\n"), closed)
+        self.assertEqual(self.program(self.inside.enter, SCAN, "1", "2222"), "2222 open")
 
     def test_others_read_no_variable(self):
         self.assertEqual(self.program(self.inside.enter, ATTACK, "make"), "read 42.0")

@@ -147,7 +147,6 @@ train (Task *self, const char *directory, gboolean is_worker, GError **error)
       .save_summaries_steps = MUSTER_NEVER,
       .log_step_count_steps = MUSTER_NEVER,
       .timeout_us = PATIENCE,
-      .timeout_us = PATIENCE,
       .step_timeout_us = 3 * MUSTER_SECOND,
       .manager.config = self->config,
       .manager.cluster = (const char *const *)self->peers,
