@@ -6,30 +6,46 @@
 #SBATCH --nodes=4
 #SBATCH --ntasks-per-node=1
 #SBATCH --time=1:00:00
+# No other job has the same ports on these nodes.
+#SBATCH --exclusive
+# 120 s before the time limit the tasks get SIGTERM: the chief saves, and the job exits with 6.
+#SBATCH --signal=TERM@120
 
-# Each job has ports of its own, since jobs may share a node. The node list (node[1-4]) becomes names.
-port=$((20000 + SLURM_JOB_ID % 100 * 100))
+# The node list (node[1-4]) becomes names.
+port=2222
 nodes=($(scontrol show hostnames "$SLURM_JOB_NODELIST"))
+n=$((${#nodes[@]} - 1))
+[ $n -ge 2 ] || { echo "$0: needs 3 nodes: parameter server, chief, worker; set --nodes" >&2; exit 3; }
 workers=$(printf ', "%s:'$port'"' "${nodes[@]:2}")
 export TF_CONFIG="{\"cluster\": {\"ps\": [\"${nodes[0]}:$port\"], \"chief\": [\"${nodes[1]}:$port\"], \"worker\": [${workers:2}]}}"
 
-# The chief or a worker: TensorFlow's runtime, and the command that trains on it.
-task() {
-  [ "$SLURM_PROCID" = 0 ] && task=chief:0 || task=worker:$((SLURM_PROCID - 1))
+# Runs a command beside TensorFlow's runtime for the task, and exits with the command's code. If the runtime's server ends
+# first, the command is killed.
+beside() {
+  trap ending=yes TERM # the command saves; its server waits for that
   muster serve --master=tensorflow --task=$task &
-  muster train --task=$task --meta-graph=digits_ps.meta --feed=x:0=@images.npy --feed=y:0=@labels.npy \
-    --no-positions --steps=20000 --checkpoint-dir=run --save-secs=60
+  server=$!
+  "$@" &
+  command=$!
+  while kill -0 $command 2>/dev/null; do
+    [ "$ending" ] || kill -0 $server 2>/dev/null || { kill -KILL $command; exit 4; }
+    sleep 1
+  done
+  wait $command
   code=$?
-  kill $!
-  wait $!
+  kill $server 2>/dev/null
+  wait $server
   exit $code
 }
-export -f task
 
-muster serve --master=tensorflow --task=ps:0 &
-server=$!
-srun --relative=1 --nodes=$((${#nodes[@]} - 1)) --kill-on-bad-exit=0 --wait=0 --output=task-%t.log bash -c task
-code=$? # the highest of the tasks' exit codes
-kill $server
-wait $server
-exit $code
+# The chief or a worker.
+task() {
+  [ "$SLURM_PROCID" = 0 ] && task=chief:0 || task=worker:$((SLURM_PROCID - 1))
+  beside muster train --task=$task --meta-graph=digits_ps.meta --feed=x:0=@images.npy --feed=y:0=@labels.npy \
+    --no-positions --steps=20000 --checkpoint-dir=run --save-secs=60 --grace=100s
+}
+export -f beside task
+
+# One task on each of the other nodes, whatever sbatch has set for all. The exit code is the highest of theirs.
+task=ps:0
+beside srun --relative=1 --nodes=$n --ntasks=$n --ntasks-per-node=1 --kill-on-bad-exit=0 --wait=0 --output=task-%t.log bash -c task

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/cluster.md word by word, and its examples for Kubernetes and Slurm, on machines that know each other by name."""
 import concurrent.futures
+import contextlib
 import json
 import os
 import re
@@ -20,23 +21,41 @@ import doc_test
 
 doc_test.PATIENCE = peer.WATCHDOG_SECONDS
 STEPS = "--steps=20000"  # of the examples
-FEWER = "--steps=500"
+FEWER, ENDLESS = "--steps=500", "--steps=1000000000"
 EXAMPLES = "/usr/share/muster/examples"
 EXAMPLE = "examples/cluster"
 PAGE = "docs/cluster.md"
-# What Slurm has on each node: the names in a list of nodes, and a task on each but the first.
+# What Slurm has on each node. srun takes from sbatch's environment what the command line doesn't set, and refuses more tasks than
+# the nodes take. It writes the process group of each task to TASKS. What a task leaves behind is killed.
 SCONTROL = """#!/bin/sh
-[ "$*" = "show hostnames node[1-3]" ] && printf 'node%s\\n' 1 2 3
+[ "$*" = "show hostnames $SLURM_JOB_NODELIST" ] && seq -f node%.0f "$SLURM_NNODES"
 """
 SRUN = """#!/bin/bash
-[ "$1 $2" = "--relative=1 --nodes=2" ] || exit 3
-n=0 worst=0
-for process in $OTHER_NODES; do
-  SLURM_PROCID=$n nsenter -t "$process" -n -m bash -c "cd $PWD; task" >task-$n.log 2>&1 &
-  started[n++]=$!
+relative=0 nodes=$SLURM_NNODES ntasks=$SLURM_NTASKS each=$SLURM_NTASKS_PER_NODE
+while [[ $1 == --* ]]; do
+  case $1 in
+    --relative=*) relative=${1#*=} ;;
+    --nodes=*) nodes=${1#*=} ;;
+    --ntasks=*) ntasks=${1#*=} ;;
+    --ntasks-per-node=*) each=${1#*=} ;;
+    --kill-on-bad-exit=0 | --wait=0 | --output=task-%t.log) ;;
+    *) exit 1 ;;
+  esac
+  shift
 done
-for one in "${started[@]}"; do
-  wait "$one" || worst=$?
+[ $((relative + nodes)) -le "$SLURM_NNODES" ] && [ "$ntasks" -le $((nodes * each)) ] || { echo "srun: $ntasks tasks on $nodes nodes" >&2; exit 1; }
+machines=($MACHINES)
+for ((n = 0; n < ntasks; n++)); do
+  SLURM_PROCID=$n setsid nsenter -t "${machines[relative + n]}" -n -m bash -c 'cd "$0" && exec "$@"' "$PWD" "$@" >task-$n.log 2>&1 &
+  groups[n]=-$!
+done
+echo "${groups[@]}" >"$TASKS"
+worst=0
+for group in "${groups[@]}"; do
+  wait "${group#-}"
+  code=$?
+  kill -KILL -- "$group" 2>/dev/null
+  [ $code -le $worst ] || worst=$code
 done
 exit $worst
 """
@@ -98,7 +117,7 @@ class Walk(peer.TestCase):
     def command(self, container, index, config):
         """Of a container, as one line of a shell."""
         self.assertEqual(container["envFrom"], [{"configMapRef": {"name": config["metadata"]["name"]}}])
-        line = " ".join(container["command"] + container["args"]).replace("$(JOB_COMPLETION_INDEX)", str(index)).replace(STEPS, FEWER)
+        line = " ".join(container["command"] + container["args"]).replace("$(JOB_COMPLETION_INDEX)", str(index)).replace(STEPS, ENDLESS)
         return line.replace("/model/", self.share + "/").replace("=/checkpoints", "=" + self.checkpoints)
 
     def pods(self, documents):
@@ -123,17 +142,22 @@ class Walk(peer.TestCase):
         pods = dict(self.pods(documents))
         self.assertEqual(sorted(re.findall(r'"([^"]*):2222"', documents[2]["data"]["TF_CONFIG"])), sorted(pods))
         shells = {name: self.shell(self.network.machine(name)) for name in pods}
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            job = pool.submit(self.each, {shells[name]: commands for name, commands in pods.items()})
-            self.await_line(shells["digits-chief-0.digits"], "^saved ")
-            ps = "digits-ps-0.digits"
-            peer.await_true(lambda: any("serving" in line for line in shells[ps].lines), "it serves")
-            os.killpg(shells[ps].process.pid, signal.SIGKILL)
-            self.each({self.shell(self.network.machine(ps)): pods[ps]})
-            job.result()
+        trains = [name for name in pods if "ps" not in name]
+        self.each({shells[name]: [*commands[:-1], commands[-1] + (" &" if name in trains else "")] for name, commands in pods.items()})
+        self.await_line(shells["digits-chief-0.digits"], "^saved ")
+        ps = "digits-ps-0.digits"
+        os.killpg(shells[ps].process.pid, signal.SIGKILL)
+        joined = {name: len(self.ready(shells[name])) for name in trains}
+        self.each({self.shell(self.network.machine(ps)): pods[ps]})
+        for name in trains:
+            shells[name].wait_for(lambda: len(self.ready(shells[name])) > joined[name], name + " is ready again")
         self.await_line(shells["digits-chief-0.digits"], "^restored .*/model.ckpt-")
-        for name in "digits-chief-0.digits", "digits-worker-0.digits", "digits-worker-1.digits":
-            self.await_line(shells[name], "^trained digits_ps to step ")
+        for name in reversed(trains):
+            self.assertEqual(shells[name].run("kill $!; wait $!"), 6, shells[name].lines)
+
+    @staticmethod
+    def ready(shell):
+        return [line for line in shell.lines if re.match("ready after |restored |initialised ", line)]
 
     @peer.unittest.skipUnless(has_yaml(), "needs python3-yaml")
     def test_kubernetes_lets_in_only_the_jobs_pods(self):
@@ -147,26 +171,71 @@ class Walk(peer.TestCase):
 
     # --- Slurm ---
 
-    def test_slurm(self):
-        folder, tools = self.folder(), self.folder()
+    def submit(self, n_nodes, steps=FEWER):
+        """The shell of the batch script, on the first node."""
+        self.job, tools = self.folder(), self.folder()
         for name in os.listdir(self.share):
-            shutil.copy(os.path.join(self.share, name), folder)
-        nodes = [self.network.machine("node%d" % number) for number in (1, 2, 3)]
+            shutil.copy(os.path.join(self.share, name), self.job)
         with open(EXAMPLE + "/slurm.sh", encoding="utf-8") as file:
             script = file.read()
         self.assertIn(STEPS, script)
-        for name, text in (("scontrol", SCONTROL), ("srun", SRUN), ("slurm.sh", script.replace(STEPS, FEWER))):
+        self.assertIn("\n#SBATCH --exclusive\n", script)  # another job has the same ports
+        each = int(re.search(r"^#SBATCH --ntasks-per-node=(\d+)$", script, re.M).group(1))
+        for name, text in (("scontrol", SCONTROL), ("srun", SRUN), ("slurm.sh", script.replace(STEPS, steps))):
             path = os.path.join(tools, name)
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             os.chmod(path, stat.S_IRWXU)
-        shell = self.shell(nodes[0], folder)
-        shell.run_well("export PATH=%s:$PATH SLURM_JOB_ID=4711 SLURM_JOB_NODELIST='node[1-3]' OTHER_NODES='%s'" % (
-            tools, " ".join(str(node.process.pid) for node in nodes[1:])))
-        shell.run_well("slurm.sh")
+        nodes = [self.network.machine("node%d" % (number + 1)) for number in range(n_nodes)]
+        self.tasks = os.path.join(tools, "tasks")
+        shell = self.shell(nodes[0], self.job)
+        self.addCleanup(self.end_tasks, signal.SIGKILL)
+        shell.run_well("export PATH=%s:$PATH SLURM_JOB_NODELIST='node[1-%d]' SLURM_NNODES=%d SLURM_NTASKS=%d "
+                           "SLURM_NTASKS_PER_NODE=%d TASKS=%s MACHINES='%s'" % (
+                               tools, n_nodes, n_nodes, n_nodes * each, each, self.tasks,
+                               " ".join(str(machine.process.pid) for machine in nodes)))
+        return shell
+
+    def end_tasks(self, number):
+        """All processes of each task get the signal."""
+        if os.path.exists(self.tasks):
+            with open(self.tasks, encoding="utf-8") as file:
+                for group in file.read().split():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(-int(group), number)
+
+    def log(self, number):
+        try:
+            with open(os.path.join(self.job, "task-%d.log" % number), encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def test_slurm(self):
+        self.submit(3).run_well("slurm.sh")
         for number in range(2):
-            with open(os.path.join(folder, "task-%d.log" % number), encoding="utf-8") as file:
-                self.assertRegex(file.read(), r"(?m)^trained digits_ps to step ")
+            self.assertRegex(self.log(number), r"(?m)^trained digits_ps to step ")
+
+    def test_slurm_saves_before_the_time_limit(self):
+        shell = self.submit(3, ENDLESS)
+        shell.run("slurm.sh &")
+        peer.await_true(lambda: "\nsaved " in self.log(0) and "\nready after" in self.log(1), "both train")
+        self.end_tasks(signal.SIGTERM)
+        self.assertEqual(shell.run("wait $!"), 6, shell.lines)
+        for number in range(2):
+            self.assertIn("\npreempted (Terminated)", self.log(number))
+
+    def test_slurm_ends_when_a_server_does(self):
+        shell = self.submit(3, ENDLESS)
+        shell.run("slurm.sh &")
+        peer.await_true(lambda: "ready after" in self.log(1), "the worker trains")
+        self.assertEqual(shell.run("kill -KILL $(pgrep -f -P $! 'muster serve'); wait $!"), 4, shell.lines)
+
+    def test_slurm_needs_three_nodes(self):
+        shell = self.submit(2)
+        self.assertEqual(shell.run("slurm.sh"), 3)
+        self.assertIn("needs 3 nodes", shell.lines[-1])
+        self.assertFalse(os.path.exists(self.tasks))
 
 
 if __name__ == "__main__":
