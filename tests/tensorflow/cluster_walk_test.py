@@ -118,7 +118,7 @@ class Walk(peer.TestCase):
         """Of a container, as one line of a shell."""
         self.assertEqual(container["envFrom"], [{"configMapRef": {"name": config["metadata"]["name"]}}])
         line = " ".join(container["command"] + container["args"]).replace("$(JOB_COMPLETION_INDEX)", str(index)).replace(STEPS, ENDLESS)
-        return line.replace("/model/", self.share + "/").replace("=/checkpoints", "=" + self.checkpoints)
+        return line.replace("/model/", self.share + "/").replace("=/checkpoints", "=" + self.checkpoints).replace("=/files", "=" + self.folder())
 
     def pods(self, documents):
         """(name, commands) of each pod."""
@@ -158,6 +158,16 @@ class Walk(peer.TestCase):
     @staticmethod
     def ready(shell):
         return [line for line in shell.lines if re.match("ready after |restored |initialised ", line)]
+
+    @peer.unittest.skipUnless(has_yaml(), "needs python3-yaml")
+    def test_kubernetes_confines_the_runtimes(self):
+        """Graphs open files in the pods' volumes only, and there is no token."""
+        for document in self.documents()[3:]:
+            spec = document["spec"]["template"]["spec"]
+            self.assertIs(spec["automountServiceAccountToken"], False)
+            runtime = [*spec.get("initContainers", []), *spec["containers"]][0]
+            mounts = {mount["mountPath"] for mount in runtime["volumeMounts"]}
+            self.assertTrue(mounts & {word.removeprefix("--data-dir=") for word in runtime["args"]}, runtime)
 
     @peer.unittest.skipUnless(has_yaml(), "needs python3-yaml")
     def test_kubernetes_lets_in_only_the_jobs_pods(self):
