@@ -58,6 +58,7 @@ struct _MusterRuntime {
   MusterAdmission *admission; /* (owned) (nullable) of a cluster's task */
   int reserved; /* of one alone: bound to the port but never listening, to reserve it */
   guint16 port;
+  char *place;        /* (owned) (nullable) of a cluster's task: "ps:0, 'HOST:PORT'" */
   GCancellable *stop; /* (owned) */
   GThread *keeper;    /* (owned) */
   GMutex lock;
@@ -158,21 +159,34 @@ hold_everywhere (guint16 port)
   return fd < 0 && errno != EADDRINUSE ? hold ((const struct sockaddr *)&v4, sizeof v4) : fd;
 }
 
+/* Sets the phase of the start. Call with the lock held. */
+static void
+set_doing (MusterRuntime *self, const char *doing)
+{
+  self->doing = doing;
+  self->since_us = now_us ();
+}
+
 /* Tries again until the port is free. */
 static void
 await_port (MusterRuntime *self)
 {
   const gint64 until_us = now_us () + PORT_LIMIT;
+  g_mutex_lock (&self->lock);
+  set_doing (self, "waiting for its port");
+  g_mutex_unlock (&self->lock);
   muster_log (G_LOG_LEVEL_MESSAGE, "runtime", "MESSAGE", "port %u is in use; waiting for it",
               self->port);
   do {
-    (void)muster_clock_wait_until (muster_system_clock (), now_us () + PORT_POLL, NULL, NULL);
+    if (!muster_clock_wait_until (muster_system_clock (), now_us () + PORT_POLL, self->stop, NULL))
+      return;
     self->reserved = hold_everywhere (self->port);
   } while (self->reserved < 0 && errno == EADDRINUSE && now_us () < until_us);
 }
 
+/* A cluster's task alone has to wait for its port, which it does on the keeper's thread. */
 static gboolean
-reserve_task_port (MusterRuntime *self, const MusterClusterTask *task, GError **error)
+reserve_task_port (MusterRuntime *self, GError **error)
 {
   self->reserved = hold_everywhere (self->port);
   if (self->reserved < 0 && errno == EADDRINUSE)
@@ -180,8 +194,7 @@ reserve_task_port (MusterRuntime *self, const MusterClusterTask *task, GError **
   if (self->reserved >= 0)
     return TRUE;
   g_autofree char *what =
-      g_strdup_printf ("can't use port %u of %s:%u, '%s', for TensorFlow's runtime", self->port,
-                       task->job, task->index, task->address);
+      g_strdup_printf ("can't use port %u of %s for TensorFlow's runtime", self->port, self->place);
   return set_errno (error, what);
 }
 
@@ -205,22 +218,13 @@ take_address (MusterRuntime *self, const MusterClusterSpec *cluster, GError **er
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "%s:%u has port 0 in the cluster, but the others must know it; give it one",
                         job, index);
-  if (!reserve_task_port (self, own, error))
-    return FALSE;
+  self->place = g_strdup_printf ("%s:%u, '%s'", own->job, own->index, own->address);
   self->definition = muster_server_def_of_task (cluster);
   self->admission = muster_admission_new (cluster);
   return TRUE;
 }
 
 /* --- a process, from its start to its end --- */
-
-/* Sets the phase of the start. Call with the lock held. */
-static void
-set_doing (MusterRuntime *self, const char *doing)
-{
-  self->doing = doing;
-  self->since_us = now_us ();
-}
 
 /* "it has been loading its library for 1.3 s" (transfer full); the lock is held. */
 static char *
@@ -522,6 +526,11 @@ keep (gpointer data)
 {
   MusterRuntime *self = data;
   gint64 pause_us = 0;
+  g_autoptr (GError) in_use = NULL;
+  if (self->reserved < 0 && !reserve_task_port (self, &in_use)) {
+    set_state (self, OVER, 0, g_steal_pointer (&in_use));
+    return NULL;
+  }
   for (guint n = 0;; n++) {
     g_autoptr (GError) error = NULL;
     gint64 since_us = now_us ();
@@ -588,6 +597,7 @@ muster_runtime_unref (MusterRuntime *self)
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
   g_free (self->version);
+  g_free (self->place);
   g_free (self->library);
   g_free (self->helper);
   g_strfreev (self->directories);

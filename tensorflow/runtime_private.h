@@ -48,7 +48,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRuntime, muster_runtime_unref)
 guint16 muster_runtime_port (MusterRuntime *self);
 
 /* Waits until it serves: returns at once except during a start. After a failed first start:
- * INVALID_ARGUMENT if the library is unsuitable, INTERNAL if the child died, or DEADLINE_EXCEEDED.
+ * INVALID_ARGUMENT if the library is unsuitable, INTERNAL if the child died, or DEADLINE_EXCEEDED;
+ * a GIOError if a task's port is still in use after five seconds.
  * UNAVAILABLE with the cause if it can't be restarted, or not soon. Otherwise DEADLINE_EXCEEDED or
  * G_IO_ERROR_CANCELLED. deadline_us 0 is none. */
 gboolean muster_runtime_await (MusterRuntime *self, gint64 deadline_us, GCancellable *cancellable,

@@ -21,6 +21,8 @@
 /* The time for steps to end, once the chiefs have saved. */
 #define STEPS_END_US  (2 * MUSTER_SECOND)
 #define DRAIN_POLL_US (10 * MUSTER_MILLISECOND)
+/* The server of a task before, which was killed or stops, holds the gateway for a moment. */
+#define GATEWAY_LIMIT_US (5 * MUSTER_SECOND)
 /* The minimum interval of status reports to the service manager. */
 #define REPORT_INTERVAL_US MUSTER_SECOND
 /* The interval of looks at the files of certificates and tokens. */
@@ -66,13 +68,9 @@ await_master (MusterMaster *master, GError **error)
 {
   if (!muster_master_is_remote (master))
     return TRUE;
-  sigset_t ends;
-  sigemptyset (&ends);
-  sigaddset (&ends, SIGINT);
-  sigaddset (&ends, SIGTERM);
-  pthread_sigmask (SIG_UNBLOCK, &ends, NULL);
+  muster_serve_set_signals_end (TRUE);
   g_autoptr (MusterMaster) remote = muster_master_remote (master, MUSTER_WAIT_FOREVER, NULL, error);
-  pthread_sigmask (SIG_BLOCK, &ends, NULL);
+  muster_serve_set_signals_end (FALSE);
   return remote != NULL;
 }
 
@@ -92,8 +90,9 @@ make_server (MusterServeOptions *options, MusterMaster **master, GError **error)
 static gboolean
 take_ports (Ports *self, const MusterServeOptions *options, MusterServer *server, GError **error)
 {
-  if (!muster_serve_listen (server, options->addresses, options->tls_cert != NULL, self->lines,
-                            error))
+  const gint64 patience_us = options->cluster != NULL ? GATEWAY_LIMIT_US : 0;
+  if (!muster_serve_listen (server, options->addresses, options->tls_cert != NULL, patience_us,
+                            self->lines, error))
     return FALSE;
   if (options->health_listen != NULL) {
     self->health = muster_server_listen_health (server, options->health_listen, error);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/serve_listen.h"
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/log_private.h"
 #include "rpc/address_private.h"
 
 #include <pwd.h>
+#include <signal.h>
 #include <string.h>
 
-#define MAX_ENTRY (64 << 10)
+#define MAX_ENTRY      (64 << 10)
+#define IN_USE_POLL_US (20 * MUSTER_MILLISECOND)
 
 void
 muster_serve_append_port (GString *text, const char *what, const char *scheme, const char *address,
@@ -21,12 +25,52 @@ muster_serve_append_port (GString *text, const char *what, const char *scheme, c
                             address, port);
 }
 
-gboolean
-muster_serve_listen (MusterServer *server, char **addresses, gboolean has_tls, GString *text,
-                     GError **error)
+void
+muster_serve_set_signals_end (gboolean do_end)
 {
+  sigset_t ends;
+  sigemptyset (&ends);
+  sigaddset (&ends, SIGINT);
+  sigaddset (&ends, SIGTERM);
+  pthread_sigmask (do_end ? SIG_UNBLOCK : SIG_BLOCK, &ends, NULL);
+}
+
+/* Only around the pause: a thread that is created has the mask of the one that creates it. */
+static void
+pause_before_retry (gint64 now_us)
+{
+  muster_serve_set_signals_end (TRUE);
+  (void)muster_clock_wait_until (muster_system_clock (), now_us + IN_USE_POLL_US, NULL, NULL);
+  muster_serve_set_signals_end (FALSE);
+}
+
+static int
+listen_until (MusterServer *server, const char *address, gint64 until_us, GError **error)
+{
+  for (gboolean is_first = TRUE;; is_first = FALSE) {
+    g_autoptr (GError) why = NULL;
+    const int port = muster_server_listen (server, address, &why);
+    const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+    if (port != 0)
+      return port;
+    if (!muster_error_is (why, MUSTER_ERROR_UNAVAILABLE) || now_us >= until_us) {
+      g_propagate_error (error, g_steal_pointer (&why));
+      return 0;
+    }
+    if (is_first)
+      muster_log (G_LOG_LEVEL_MESSAGE, "listen", "MESSAGE", "%s; waiting for it", why->message);
+    pause_before_retry (now_us);
+  }
+}
+
+gboolean
+muster_serve_listen (MusterServer *server, char **addresses, gboolean has_tls, gint64 patience_us,
+                     GString *text, GError **error)
+{
+  const gint64 until_us =
+      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), patience_us);
   for (char **at = addresses; *at != NULL; at++) {
-    const int port = muster_server_listen (server, *at, error);
+    const int port = listen_until (server, *at, until_us, error);
     if (port == 0)
       return FALSE;
     muster_serve_append_port (text, "serving", has_tls ? "grpcs" : "grpc", *at, port);

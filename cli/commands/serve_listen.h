@@ -7,9 +7,13 @@ G_BEGIN_DECLS
 
 /* Where `muster serve` listens: the addresses of --listen, and --allow-user. */
 
-/* Listens on each address. Adds a line for each to text: "serving grpc://HOST:PORT". */
+/* Listens on each address; waits for one that is in use, at most so long. Adds a line for each to
+ * text: "serving grpc://HOST:PORT". */
 gboolean muster_serve_listen (MusterServer *server, char **addresses, gboolean has_tls,
-                              GString *text, GError **error);
+                              gint64 patience_us, GString *text, GError **error);
+
+/* Lets SIGINT and SIGTERM come to this thread, or not. They end the process at once. */
+void muster_serve_set_signals_end (gboolean do_end);
 
 /* A line for an address: "WHAT SCHEME://HOST:PORT" with the port in use, or "WHAT unix:/PATH". */
 void muster_serve_append_port (GString *text, const char *what, const char *scheme,

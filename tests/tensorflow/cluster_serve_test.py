@@ -98,19 +98,40 @@ class Refused(peer.TestCase):
                              "--master=" + cluster_peer.Served.master, "--task=ps:0", "--listen=localhost:0")
         self.assertIn("can't use port %d of ps:0, 'localhost:%d'" % (port, port), said)
 
+    def start_waiting(self, port, listen, wanted):
+        """One that has said that it waits for a port."""
+        process = subprocess.Popen(
+            [peer.MUSTER, "serve", "--master=" + cluster_peer.Served.master, "--task=ps:0", "--listen=localhost:%d" % listen],
+            env=dict(os.environ, TF_CONFIG='{"cluster": {"ps": ["localhost:%d"], "worker": ["localhost:1"]}}' % port),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=peer.die_with_parent)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        while wanted not in (line := process.stderr.readline()):
+            self.assertTrue(line)
+        return process
+
     def test_a_port_that_becomes_free_is_waited_for(self):
         """What a command that was killed has left holds it for a moment."""
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            process = subprocess.Popen(
-                [peer.MUSTER, "serve", "--master=" + cluster_peer.Served.master, "--task=ps:0", "--listen=localhost:0"],
-                env=dict(os.environ, TF_CONFIG='{"cluster": {"ps": ["localhost:%d"], "worker": ["localhost:1"]}}' % port),
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=peer.die_with_parent)
-            self.addCleanup(process.communicate)
-            self.addCleanup(process.kill)
-            while "port %d is in use" % port not in (line := process.stderr.readline()):
-                self.assertTrue(line)
+            process = self.start_waiting(port, 0, "port %d is in use" % port)
         self.assertTrue(process.stdout.readline().startswith("serving "))
+
+    def test_a_gateway_that_becomes_free_is_waited_for(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as free:
+            gateway, port = taken.getsockname()[1], free.getsockname()[1]
+            free.close()
+            process = self.start_waiting(port, gateway, "localhost:%d: address already in use" % gateway)
+        self.assertEqual(process.stdout.readline(), "serving grpc://localhost:%d\n" % gateway)
+
+    def test_a_signal_ends_the_wait(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as free:
+            port, other = taken.getsockname()[1], free.getsockname()[1]
+            free.close()
+            for process in (self.start_waiting(port, 0, "port %d is in use" % port),
+                            self.start_waiting(other, port, "localhost:%d: address already in use" % port)):
+                process.terminate()
+                self.assertEqual(process.wait(peer.COMMAND_SECONDS), 0, process.stderr.read())
 
     def test_without_a_task_it_is_alone(self):
         """Whatever TF_CONFIG says: no port is opened that nobody asked for."""
