@@ -321,7 +321,7 @@ reset (MusterOperation *self, GError **error)
   if (self->report.continued ||
       (!options->reset_master && !options->in_place &&
        !(options->reset_unclaimed && self->lease == NULL)) ||
-      (self->manager->cluster != NULL && is_master_blank (self)))
+      is_master_blank (self))
     return TRUE;
   if (options->quiesce_func != NULL) {
     muster_operation_phase (self, "rest");

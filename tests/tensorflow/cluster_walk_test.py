@@ -168,6 +168,9 @@ class Walk(peer.TestCase):
             runtime = [*spec.get("initContainers", []), *spec["containers"]][0]
             mounts = {mount["mountPath"] for mount in runtime["volumeMounts"]}
             self.assertTrue(mounts & {word.removeprefix("--data-dir=") for word in runtime["args"]}, runtime)
+            for command in spec["containers"][:len(spec.get("initContainers", []))]:  # which looks for the gateway's socket
+                self.assertIn({"name": "gateway", "mountPath": "/tmp"}, command["volumeMounts"])
+                self.assertIn({"name": "gateway", "mountPath": "/tmp"}, runtime["volumeMounts"])
 
     @peer.unittest.skipUnless(has_yaml(), "needs python3-yaml")
     def test_kubernetes_lets_in_only_the_jobs_pods(self):
