@@ -371,6 +371,24 @@ restore_options (const MusterMonitoredTrainingOptions *o)
   return restore;
 }
 
+/* Refuses parts of the options that others stand in for. */
+static gboolean
+check_parts (const MusterMonitoredTrainingOptions *o, GError **error)
+{
+  const MusterSessionManagerOptions *manager = &o->manager;
+  if (o->restore.prefix != NULL || o->restore.directory != NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "training restores the latest checkpoint of checkpoint_dir; set that in "
+                        "place of the restore's prefix or directory");
+  if (manager->local_init_op != NULL || manager->local_init_ops != NULL ||
+      manager->ready_op != NULL || manager->ready_for_local_init_op != NULL ||
+      manager->meta_graph != NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "the session manager's ops and meta graph are the scaffold's; set them "
+                        "there");
+  return TRUE;
+}
+
 /* Checks the arguments before anything is changed. */
 static gboolean
 check_places (const MusterMonitoredTrainingOptions *o, GError **error)
@@ -402,7 +420,7 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
               GCancellable *cancellable, GError **error)
 {
   g_auto (Assembly) parts = {.options = options};
-  if (!check_places (options, error) || !assemble (&parts, error))
+  if (!check_parts (options, error) || !check_places (options, error) || !assemble (&parts, error))
     return NULL;
   const MusterRestoreOptions restore = restore_options (options);
   g_autoptr (MusterSessionManager) manager = make_manager (&parts, error);

@@ -19,13 +19,14 @@ G_BEGIN_DECLS
  * @master: where to create sessions
  * @is_worker: TRUE: a worker; FALSE: a chief
  * @manager: of the session manager: the model's name, the task's, the cluster. The ops and the meta
- *   graph are the scaffold's. Queue runners, summaries and saves are added to `will_run`. `clock`
- * is everything's
+ *   graph are the scaffold's, and must be unset. Queue runners, summaries and saves are added to
+ * `will_run`. `clock` is everything's
  * @checkpoint_dir: (nullable) (attributes flag=checkpoint-dir arg=DIR): checkpoint directory: the
  *   latest checkpoint is restored, new ones are saved; `NULL`: none
  * @saver: (nullable): with @checkpoint_dir; NULL: one for the scaffold's SaverDef, which is built
  * if there is none
- * @restore: of a chief: what is restored
+ * @restore: of a chief: what is restored from @checkpoint_dir; `prefix` and `directory` must be
+ * unset
  * @overwrite: (attributes flag=overwrite): start a job that is over, or that another chief has
  *   prepared. As in [struct@PrepareOptions]
  * @always_restore: (attributes flag=restore): restore the latest checkpoint, even if a chief that

@@ -206,6 +206,41 @@ MUSTER_TEST (MonitoredTraining, refuses_seconds_and_steps_at_once)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
 
+static void
+expect_refused (Job *job, const char *words)
+{
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_NULL (muster_monitored_training_session_new (&job->options, NULL, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, words) != NULL);
+}
+
+MUSTER_TEST (MonitoredTraining, refuses_another_place_to_restore)
+{
+  g_auto (Job) job = set_up ();
+  job.options.restore.prefix = "/nonexistent/model.ckpt-1";
+  expect_refused (&job, "checkpoint_dir");
+  job.options.restore = (MusterRestoreOptions){.directory = "/nonexistent"};
+  expect_refused (&job, "checkpoint_dir");
+}
+
+MUSTER_TEST (MonitoredTraining, refuses_ops_beside_the_scaffolds)
+{
+  static const char *const ops[] = {"init", NULL};
+  g_auto (Job) job = set_up ();
+  const MusterSessionManagerOptions managers[] = {
+      {.local_init_op = "init"},
+      {.local_init_ops = ops},
+      {.ready_op = "init"},
+      {.ready_for_local_init_op = "init"},
+      {.meta_graph = muster_scaffold_meta_graph (job.scaffold)},
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS (managers); i++) {
+    job.options.manager = managers[i];
+    expect_refused (&job, "the scaffold's");
+  }
+}
+
 /* DMON.4 */
 MUSTER_TEST (MonitoredTraining, leaves_saving_to_the_users_own_hook)
 {
