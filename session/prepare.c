@@ -378,8 +378,7 @@ static gboolean
 may_initialise (MusterOperation *self, GError **error)
 {
   if (self->lease == NULL || self->options->overwrite || self->options->reset_master ||
-      self->options->in_place || !is_anothers_work (self) ||
-      (self->manager->cluster != NULL && is_master_blank (self)))
+      !is_anothers_work (self) || (self->manager->cluster != NULL && is_master_blank (self)))
     return TRUE;
 
   g_autofree char *chief = muster_announcement_describe (self->before);

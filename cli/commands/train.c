@@ -94,14 +94,22 @@ has_own_master (const MusterCliOptions *options)
   return options->target_from_spec && muster_cluster_spec_has_own_masters (options->spec);
 }
 
-/* TRUE if the batches of a task with a master of its own have positions: their variables are on one
- * task for all masters, as those of a model that names none aren't. */
+/* The positions' variables have to be on one task for all masters, as those of a model that names
+ * none aren't. */
 static gboolean
-has_shared_positions (const Job *self)
+check_positions (const Job *self, GError **error)
 {
-  return !self->command->training.without_positions &&
+  if (!self->command->positions)
+    return TRUE;
+  if (self->command->training.without_positions)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "use --positions or --no-positions, not both");
+  return !has_own_master (self->options) ||
          strstr (muster_position_device (muster_scaffold_meta_graph (self->scaffold)), "/job:") !=
-             NULL;
+             NULL ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "--positions needs the global step on a parameter server, but the graph "
+                      "doesn't place it on a job; export it with a replica_device_setter");
 }
 
 /* Without positions, a different seed gives each task its own order of the rows. */
@@ -109,7 +117,7 @@ static guint64
 seed_of (const Job *self)
 {
   const gboolean is_apart =
-      (has_own_master (self->options) && !has_shared_positions (self)) ||
+      (has_own_master (self->options) && !self->command->positions) ||
       muster_graph_has_node (muster_scaffold_graph (self->scaffold), MUSTER_SYNC_TOKENS);
   return (guint64)self->command->seed + (is_apart ? self->role->index : 0);
 }
@@ -133,7 +141,8 @@ load (Job *self, GError **error)
   if (self->scaffold == NULL ||
       !muster_train_data_read (&self->data, self->scaffold, command->feeds, command->rows,
                                command->batch_size, error) ||
-      !check_end (self, error) || !find_loss (self->scaffold, command->loss, &self->loss, error))
+      !check_end (self, error) || !check_positions (self, error) ||
+      !find_loss (self->scaffold, command->loss, &self->loss, error))
     return FALSE;
   if (!self->options->json && !self->role->is_worker)
     say_metric (self->scaffold, command, self->loss);
@@ -221,7 +230,7 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
   training.loss = self->loss;
   session->own_masters = has_own_master (options);
   training.without_positions =
-      training.without_positions || (session->own_masters && !has_shared_positions (self));
+      training.without_positions || (session->own_masters && !self->command->positions);
   training.ends_job = !role->is_worker;
   session->preemption = self->preemption;
   session->timeout_us = options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : options->timeout_us;

@@ -23,6 +23,7 @@ typedef struct {
   char *loss;
   int tasks;
   char *grace;
+  gboolean positions;
   gboolean drill;
   gboolean example;
   gint64 grace_us; /* parsed */

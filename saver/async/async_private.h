@@ -68,8 +68,6 @@ typedef struct {
   gboolean is_shut;
   guint n_scopes;
   gint64 counter;
-  gint64 hold_us;       /* how long a staged save isn't written */
-  gint64 held_until_us; /* no save begins to be written before, on the system's clock */
   GError *failure;      /* (owned) (nullable) not reported yet */
   GError *last_failure; /* (owned) (nullable) */
 } MusterAsyncCore;
@@ -98,12 +96,6 @@ typedef struct {
 
 /* Sets the result of a save that succeeded or was skipped for lack of space; takes saved. */
 void muster_async_resolve_ticket (MusterSaveTicket *ticket, MusterSaved *saved);
-
-/* Each save isn't written for hold_us after it is staged, or until muster_async_saver_let_go ().
- * The step after a snapshot writes new elements for every variable, and takes twice as long beside
- * a save that reads the old ones. */
-void muster_async_saver_hold (MusterAsyncSaver *self, gint64 hold_us);
-void muster_async_saver_let_go (MusterAsyncSaver *self);
 
 /* The background thread; owns a reference to core. */
 gpointer muster_async_core_thread (gpointer core);

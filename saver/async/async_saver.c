@@ -314,8 +314,6 @@ enqueue (MusterAsyncCore *self, MusterAsyncRequest *request)
   muster_save_ticket_reach (request->ticket, MUSTER_SAVE_STAGED);
   muster_save_ticket_tell (request->ticket, MUSTER_SAVE_STAGED);
   g_queue_push_tail (&self->waiting, request);
-  self->held_until_us =
-      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), self->hold_us);
   if (self->thread == NULL) {
     muster_log (G_LOG_LEVEL_DEBUG, "save", "MESSAGE",
                 "Initializing async checkpoint's save_counter: %" G_GINT64_FORMAT, self->counter);
@@ -661,21 +659,6 @@ muster_async_saver_shutdown (MusterAsyncSaver *self, gint64 deadline_us, GCancel
   g_mutex_unlock (&core->lock);
   g_clear_pointer (&ended, g_thread_join);
   return shut && end_copies (core, deadline_us, cancellable, error);
-}
-
-void
-muster_async_saver_hold (MusterAsyncSaver *self, gint64 hold_us)
-{
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
-  self->core->hold_us = hold_us;
-}
-
-void
-muster_async_saver_let_go (MusterAsyncSaver *self)
-{
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
-  self->core->held_until_us = 0;
-  g_cond_broadcast (&self->core->changed);
 }
 
 gint64

@@ -4,7 +4,6 @@
 #include "saver/async/async_private.h"
 
 #include "base/log_private.h"
-#include "base/wait_private.h"
 
 #include <sys/resource.h>
 
@@ -255,13 +254,6 @@ write_next (MusterAsyncCore *self)
   g_mutex_lock (&self->lock);
 }
 
-/* With the lock held. */
-static gboolean
-is_held (const MusterAsyncCore *self)
-{
-  return !self->is_shut && muster_clock_now_us (muster_system_clock ()) < self->held_until_us;
-}
-
 gpointer
 muster_async_core_thread (gpointer core)
 {
@@ -269,9 +261,7 @@ muster_async_core_thread (gpointer core)
   (void)setpriority (PRIO_PROCESS, 0, NICE); /* on Linux this affects only the calling thread */
   g_mutex_lock (&self->lock);
   for (;;) {
-    if (!g_queue_is_empty (&self->waiting) && is_held (self))
-      (void)muster_wait_change (&self->changed, &self->lock, self->held_until_us);
-    else if (!g_queue_is_empty (&self->waiting))
+    if (!g_queue_is_empty (&self->waiting))
       write_next (self);
     else if (self->is_shut && self->holder == NULL)
       break;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saver/async/async_private.h"
 #include "tests/doubles/heard.h"
 #include "tests/saver/async_fixture.h"
 
@@ -56,27 +55,6 @@ MUSTER_TEST (AsyncEnd, shutdown_lets_what_is_written_be_completed)
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (muster_save_ticket_state (first), MUSTER_SAVE_DURABLE);
   MUSTER_EXPECT_EQ (muster_save_ticket_state (second), MUSTER_SAVE_DURABLE);
-}
-
-/* The step that follows a snapshot has the processors to itself. */
-MUSTER_TEST (AsyncEnd, what_is_held_is_written_once_it_is_let_go)
-{
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
-  g_autoptr (GError) error = NULL, early = NULL;
-  muster_async_saver_hold (f.async, MUSTER_WAIT_FOREVER);
-  g_autoptr (MusterSaveTicket) first = async_save (&f, 1, &error);
-  const gint64 briefly_us = g_get_monotonic_time () + 200 * MUSTER_MILLISECOND;
-  MUSTER_EXPECT_FALSE (muster_async_saver_sync (f.async, briefly_us, NULL, &early));
-  MUSTER_EXPECT_EQ (muster_save_ticket_state (first), MUSTER_SAVE_STAGED);
-
-  muster_async_saver_let_go (f.async);
-  MUSTER_EXPECT_TRUE (async_sync (&f, &error));
-  MUSTER_EXPECT_EQ (muster_save_ticket_state (first), MUSTER_SAVE_DURABLE);
-
-  g_autoptr (MusterSaveTicket) second = async_save (&f, 2, &error);
-  MUSTER_EXPECT_TRUE (muster_async_saver_shutdown (f.async, async_soon (), NULL, &error));
-  MUSTER_EXPECT_EQ (muster_save_ticket_state (second), MUSTER_SAVE_DURABLE);
-  MUSTER_EXPECT_NO_ERROR (error);
 }
 
 /* DIFF.26 (B001.74): refused, none hangs */

@@ -79,7 +79,7 @@ class Job(peer.TestCase):
         log = open(os.path.join(self.folder(), "log"), "w+", encoding="utf-8")
         self.addCleanup(log.close)
         words = ["train", "--meta-graph=" + self.meta, "--feed=x:0=@" + self.rows, "--batch-size=%d" % BATCH, "--epochs=%d" % EPOCHS,
-                 "--checkpoint-dir=" + self.run_dir, "--json"]
+                 "--positions", "--checkpoint-dir=" + self.run_dir, "--json"]
         process = subprocess.Popen([peer.MUSTER, *words], env=self.cluster.environment(name), stdin=subprocess.DEVNULL, stdout=log,
                                    preexec_fn=peer.die_with_parent)
         self.addCleanup(process.wait)

@@ -4,7 +4,7 @@
 #include "base/cancel_link_private.h"
 #include "base/error.h"
 #include "base/log_private.h"
-#include "saver/async/async_private.h"
+#include "saver/async/snapshot_private.h"
 
 /* How long a save may still take, at most, after its session was lost or the run has failed. */
 #define ABANDON_US (5 * MUSTER_SECOND)
@@ -12,8 +12,6 @@
 #define ABANDON_MIN_US (500 * MUSTER_MILLISECOND)
 /* A thread that is stuck in a save that was given up isn't waited for. */
 #define DISPOSE_US (500 * MUSTER_MILLISECOND)
-/* A save isn't written beside the step that follows its snapshot, unless that takes longer. */
-#define HOLD_US (250 * MUSTER_MILLISECOND)
 /* A save that takes so long is reported, and again each time this has doubled. */
 #define REPORT_SLOW_US (60 * MUSTER_SECOND)
 
@@ -35,8 +33,6 @@ muster_background_save_open (MusterBackgroundSave *self, MusterSaver *saver, Mus
     return TRUE;
   if (self->async == NULL) {
     self->async = muster_async_saver_new (saver, session, &options, error);
-    if (self->async != NULL)
-      muster_async_saver_hold (self->async, HOLD_US);
     return self->async != NULL;
   }
   muster_async_saver_set_model (self->async, saver, session);
@@ -148,18 +144,10 @@ muster_background_save_is_busy (MusterBackgroundSave *self, gint64 step)
 
 /* --- its end --- */
 
-static void
-let_go (MusterBackgroundSave *self)
-{
-  if (self->ticket != NULL && self->async != NULL)
-    muster_async_saver_let_go (self->async);
-}
-
 MusterSaveTicket *
 muster_background_save_take_ended (MusterBackgroundSave *self, const MusterSaveCall *call,
                                    GError **failure)
 {
-  let_go (self);
   if (self->ticket == NULL || muster_save_ticket_state (self->ticket) < MUSTER_SAVE_DURABLE)
     return NULL;
   MusterSaveTicket *ticket = take_ticket (self);
@@ -178,7 +166,6 @@ muster_background_save_wait (MusterBackgroundSave *self, const MusterSaveCall *c
   g_autoptr (GError) failure = NULL;
   if (self->ticket == NULL)
     return TRUE;
-  let_go (self);
   gint64 deadline_us = call->deadline_us;
   if (self->preemption != NULL)
     deadline_us = muster_preemption_bound (self->preemption, deadline_us);
@@ -215,7 +202,6 @@ gboolean
 muster_background_save_abandon (MusterBackgroundSave *self, const MusterSaveCall *bounded)
 {
   g_autoptr (GError) failure = NULL;
-  let_go (self);
   if (self->ticket == NULL ||
       muster_save_ticket_wait (self->ticket, MUSTER_SAVE_DURABLE, bounded->deadline_us,
                                bounded->cancellable, &failure))
