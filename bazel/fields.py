@@ -96,6 +96,8 @@ def flag_of(types, struct, field, kind):
     if field.type in types.enums and given.get("arg", "").count("|") != int(types.enums[field.type]["max"]):
         raise SystemExit("%s: %s.%s needs arg=WORD|WORD…, a word for each value of %s" % (struct.header, struct.name, field.name, field.type))
     value = given.get("arg", "TIME" if field.name.endswith("_us") else VALUES.get(kind))
+    if value == "TIME" and re.search(r"default: [\d.]+ ", help_of(struct, field)):
+        raise SystemExit("%s: the default of %s.%s is no duration that its flag takes (write 30s)" % (struct.header, struct.name, field.name))
     texts = ['"%s"' % text if text else "NULL" for text in (given["flag"], given.get("of"), value, help_of(struct, field))]
     return ".flag = &(const MusterFieldFlag){%s}" % ", ".join(texts)
 

@@ -21,7 +21,7 @@ typedef void (*MusterRestoreProgress) (guint64 done, guint64 total, gpointer use
  * @prefix: (nullable): restores exactly this checkpoint. Set either this or @directory
  * @directory: (nullable): restores the newest complete checkpoint of this directory
  * @allow_missing: (attributes flag=allow-missing): initialise variables that are missing in the
- *   checkpoint, even if they have a value on the master
+ *   checkpoint, such as positions, even if they have a value on the master
  * @may_lack: (nullable) (array zero-terminated=1): names of global variables. A checkpoint that has
  *   none of them is compatible: they run their initializers
  * @refuse_unexpected: (attributes flag=refuse-unexpected of=prepare): refuse a checkpoint with

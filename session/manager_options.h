@@ -16,7 +16,7 @@ G_BEGIN_DECLS
  * @ready_op: NULL: readiness isn't checked
  * @ready_for_local_init_op: the gate before local init; needs local_init_op
  * @recovery_wait_us: (attributes flag=recovery-wait of=wait): the maximum poll interval on a master
- *   that doesn't push readiness; 0: 30 s. Below 0 is INVALID_ARGUMENT
+ *   that doesn't push readiness; 0: 30s. Below 0 is INVALID_ARGUMENT
  * @local_init_run_options: a serialised RunOptions (nullable)
  * @config: a serialised ConfigProto for every session (nullable)
  * @clock: NULL: the machine's

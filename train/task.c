@@ -87,7 +87,7 @@ check_elastic (const MusterTraining *training, GError **error)
 {
   const char *wrong = NULL;
   if (training->session.manager.model == NULL)
-    wrong = "an elastic job needs the model's name; set 'model' in the training";
+    wrong = "an elastic job needs the model's name; set session.manager.model";
   else if (training->max_tasks > 0 && training->min_tasks > training->max_tasks)
     wrong =
         "min_tasks is above max_tasks; set it to the number of tasks that the job needs to start";

@@ -17,10 +17,11 @@ G_BEGIN_DECLS
  * @is_elastic: all tasks of the job are equal, and may start and stop at any time: one of them
  *   becomes the chief, and batches are dealt to the tasks that are present. It needs @batches, and
  * a master that keeps members (`muster serve`)
- * @min_tasks: (attributes flag=min-tasks): of an elastic job (--task=auto): number of tasks without
- *   which training doesn't start, and pauses; 0: 1. The task that asks for the most counts
- * @max_tasks: (attributes flag=max-tasks): of an elastic job (--task=auto): maximum number of
- * tasks; further ones wait for a place; 0: 64. If it is above 64, the same in all tasks
+ * @min_tasks: (attributes flag=min-tasks max=65536): of an elastic job (--task=auto): number of
+ * tasks without which training doesn't start, and pauses; 0: 1. The task that asks for the most
+ * counts
+ * @max_tasks: (attributes flag=max-tasks max=65536): of an elastic job (--task=auto): maximum
+ * number of tasks; further ones wait for a place; 0: 64. If it is above 64, the same in all tasks
  * @task_number: below `n_tasks`: 0 for the chief, another for each worker
  * @batches: (nullable): one array for each feed; NULL: the graph's own input
  * @feeds: (nullable) (array length=n_feeds): the tensors to feed: "x:0"

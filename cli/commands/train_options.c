@@ -150,8 +150,7 @@ read_times (MusterTrainOptions *self, GError **error)
   if (session->step_timeout_us == MUSTER_WAIT_FOREVER)
     session->step_timeout_us = 0;
   return session->save_us > 0 || !muster_flags_is_given (self->flags, "save-secs") ||
-         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "invalid --save-secs '0' (use 1s or more)");
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "--save-secs must be above 0");
 }
 
 static gboolean

@@ -188,7 +188,11 @@ class Mistakes(Case):
         self.fails(3, "--steps can't be combined with --epochs", *LOCAL, "--steps=1", "--epochs=1")
         self.fails(3, "--steps and --epochs must be 1 or more", *LOCAL, "--steps=-1")
         self.fails(3, "can't be combined with --save-secs", *LOCAL, "--steps=1", "--save-every=1", "--save-secs=1")
-        self.fails(3, "invalid --save-secs '0'", *LOCAL, "--steps=1", "--save-secs=0")
+        self.fails(3, "--save-secs must be above 0", *LOCAL, "--steps=1", "--save-secs=0s")
+        for limit in ("min", "max"):
+            for number in ("-1", "65537"):
+                self.fails(3, "--%s-tasks=%s is out of range (use 1 to 65536)" % (limit, number), *LOCAL, "--steps=1",
+                           "--%s-tasks=%s" % (limit, number))
         for every in ("0", "-1", "often", ""):
             self.fails(3, "invalid --save-every '%s'" % every, *LOCAL, "--steps=1", "--save-every=" + every)
         for share in ("0", "100", "some", "1x"):
@@ -203,7 +207,7 @@ class Mistakes(Case):
         self.fails(3, "needs --tasks=2 or more", *LOCAL, "--steps=1", "--task=worker:0")
         self.fails(3, "no store supports 'gs://'", *LOCAL, "--steps=1", "--checkpoint-dir=gs://bucket/run")
         self.fails(3, "no store supports 'gs://'", *LOCAL, "--steps=1", "--log-dir=gs://bucket/run")
-        self.fails(3, "invalid max_to_keep -2", *LOCAL, "--steps=1", "--checkpoint-dir=" + self.run_dir, "--keep=-2")
+        self.fails(3, "--keep=-2 is out of range (use -1 to 2147483647)", *LOCAL, "--steps=1", "--checkpoint-dir=" + self.run_dir, "--keep=-2")
         self.fails(3, "2 tasks can't share", *LOCAL, "--steps=1", "--task=worker:0", "--tasks=2")
 
     def test_of_data(self):
