@@ -31,7 +31,7 @@ typedef void (*MusterRestoreProgress) (guint64 done, guint64 total, gpointer use
  * @names: (nullable) (element-type utf8 utf8): the name of a variable in the graph to its name in
  *   the checkpoint
  * @fall_back_off: (attributes flag=no-fall-back of=prepare): fail if the latest checkpoint of the
- *   directory is damaged
+ *   directory is damaged. No other one of the directory is used
  * @fall_back_to_files: (attributes flag=from-files): use the newest of the directory's files if its
  *   state file is missing or unreadable, or names only missing checkpoints
  * @keep_damaged: (attributes flag=keep-damaged of=prepare): skip a damaged checkpoint without

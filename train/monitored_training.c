@@ -376,7 +376,9 @@ static gboolean
 check_parts (const MusterMonitoredTrainingOptions *o, GError **error)
 {
   const MusterSessionManagerOptions *manager = &o->manager;
-  if (o->restore.prefix != NULL || o->restore.directory != NULL)
+  const char *directory = o->restore.directory;
+  if (o->restore.prefix != NULL ||
+      (directory != NULL && g_strcmp0 (directory, o->checkpoint_dir) != 0))
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "training restores the latest checkpoint of checkpoint_dir; set that in "
                         "place of the restore's prefix or directory");

@@ -25,8 +25,8 @@ G_BEGIN_DECLS
  *   latest checkpoint is restored, new ones are saved; `NULL`: none
  * @saver: (nullable): with @checkpoint_dir; NULL: one for the scaffold's SaverDef, which is built
  * if there is none
- * @restore: of a chief: what is restored from @checkpoint_dir; `prefix` and `directory` must be
- * unset
+ * @restore: of a chief: what is restored from @checkpoint_dir; `prefix` must be unset, and
+ *   `directory` unset or the same
  * @overwrite: (attributes flag=overwrite): start a job that is over, or that another chief has
  *   prepared. As in [struct@PrepareOptions]
  * @always_restore: (attributes flag=restore): restore the latest checkpoint, even if a chief that
