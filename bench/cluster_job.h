@@ -6,8 +6,8 @@
 G_BEGIN_DECLS
 
 /* A job on a TensorFlow cluster: a parameter server, a chief and two workers, each on a machine of
- * its own; `muster serve
- * --task` and `muster train`, or TensorFlow's server and MonitoredTrainingSession in Python. */
+ * its own; `muster serve --task` and `muster train`, or TensorFlow's server and
+ * MonitoredTrainingSession in Python. */
 
 typedef enum {
   CLUSTER_PS,

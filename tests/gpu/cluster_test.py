@@ -45,10 +45,7 @@ def build_model(path):
             w = v1.get_variable("w", [1024, 1024], initializer=v1.zeros_initializer(), use_resource=True)
         with tf.control_dependencies([w.assign_add(tf.ones([1024, 1024]), read_value=False)]):
             v1.add_to_collection("train_op", v1.assign_add(step, 1, name="train").op)
-        saver = v1.train.Saver(sharded=True, max_to_keep=100)
-        v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
-        v1.train.Scaffold(saver=saver).finalize()
-        v1.train.export_meta_graph(path, saver_def=saver.as_saver_def())
+        cluster_peer.export_sharded(path, max_to_keep=100)
 
 
 @peer.unittest.skipIf(missing(), missing())

@@ -46,10 +46,7 @@ def build_model(path):
             writes = [seen.assign_add(count, read_value=False), last.assign_add(1, read_value=False)]
         with tf.control_dependencies(writes):
             v1.add_to_collection("train_op", v1.assign_add(step, 1, name="train").op)
-        saver = v1.train.Saver(sharded=True)
-        v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
-        v1.train.Scaffold(saver=saver).finalize()
-        v1.train.export_meta_graph(path, saver_def=saver.as_saver_def())
+        cluster_peer.export_sharded(path)
     return path
 
 

@@ -105,6 +105,16 @@ class Served(Cluster):
         process.stdout.close()
 
 
+def export_sharded(path, **how):
+    """The default graph, with a sharded saver: each parameter server writes its variables."""
+    import tensorflow as tf
+    v1 = tf.compat.v1
+    saver = v1.train.Saver(sharded=True, **how)
+    v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
+    v1.train.Scaffold(saver=saver).finalize()
+    v1.train.export_meta_graph(path, saver_def=saver.as_saver_def())
+
+
 def build_model(path, parameter_servers=1, scope=None):
     """y = w x + b with its variables on the parameter servers and one of each task's own, exported as a meta graph with a
     sharded saver. Whoever runs it computes on its own task. The train op takes no feeds: w and b grow by 1 and 2. The
@@ -120,8 +130,5 @@ def build_model(path, parameter_servers=1, scope=None):
         tf.add(w * 2. + b, own, name="y")
         with tf.control_dependencies([w.assign_add([1., 1.], read_value=False), v1.assign_add(b, 2.)]):
             v1.add_to_collection("train_op", v1.assign_add(step, 1, name="train").op)
-        saver = v1.train.Saver(sharded=True)
-        v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
-        v1.train.Scaffold(saver=saver).finalize()
-        v1.train.export_meta_graph(path, saver_def=saver.as_saver_def())
+        export_sharded(path)
     return path
