@@ -10,6 +10,7 @@
 #include "cli/commands/train_show.h"
 #include "cli/common/cli.h"
 #include "cli/common/example.h"
+#include "graph/device_name_private.h"
 #include "master/remote/target.h"
 #include "train/completion/completion.h"
 #include "train/completion/sync_replicas_private.h"
@@ -104,9 +105,9 @@ check_positions (const Job *self, GError **error)
   if (self->command->training.without_positions)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "use --positions or --no-positions, not both");
-  return !has_own_master (self->options) ||
-         strstr (muster_position_device (muster_scaffold_meta_graph (self->scaffold)), "/job:") !=
-             NULL ||
+  g_autofree char *task =
+      muster_device_task (muster_position_device (muster_scaffold_meta_graph (self->scaffold)));
+  return task != NULL || !has_own_master (self->options) ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "--positions needs the global step on a parameter server, but the graph "
                       "doesn't place it on a job; export it with a replica_device_setter");

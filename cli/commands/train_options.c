@@ -67,8 +67,7 @@ static const GOptionEntry more_entries[] = {
      "time to save and exit after SIGTERM (default: 30s)", "TIME"},
     {"positions", 0, 0, G_OPTION_ARG_NONE, AT (positions),
      "count the tasks' positions in the data also on a TensorFlow cluster whose tasks have a "
-     "master "
-     "each; on all tasks or none",
+     "master each; on all tasks or none",
      NULL},
     {"drill", 0, 0, G_OPTION_ARG_NONE, AT (drill),
      "rehearse a preemption and report the remaining grace", NULL},

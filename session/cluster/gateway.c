@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The address of a task's gateway, which its `muster serve` and its commands both find by the
  * cluster alone. */
-#include "rpc/address_private.h"
 #include "session/cluster/cluster_spec_private.h"
 
 #include <string.h>
