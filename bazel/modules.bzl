@@ -41,7 +41,7 @@ MODULES = {
     "train/hooks": ["base", "base/files", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "master", "ready", "saver", "saver/async", "session", "train/completion", "train/goodput", "train/monitored", "train/preemption"],
     "train/position": ["base", "graph", "graph/meta_graph", "checkpoint/format", "master", "saver/builder", "saver", "train/monitored"],
     "train/elastic": ["base", "master", "ready", "session", "train/goodput", "train/monitored", "train/position"],
-    "train": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "saver", "train/monitored", "train/preemption", "train/completion", "train/hooks", "train/position", "train/elastic"],
+    "train": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "ready", "saver", "train/monitored", "train/preemption", "train/completion", "train/hooks", "train/position", "train/elastic"],
     "callbacks": ["base", "base/files", "checkpoint/store", "checkpoint/stores", "checkpoint/state", "master", "saver/builder", "saver"],
     "jobs": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "master", "saver/builder", "saver", "saver/async", "session", "train/goodput", "train/monitored"],
     "engine/resources": ["base", "graph", "checkpoint/store"],

@@ -8,6 +8,7 @@
 #include "base/log_private.h"
 #include "base/require_private.h"
 #include "checkpoint/stores/default_storage.h"
+#include "ready/readiness_private.h"
 #include "train/completion/queue_runner_def_private.h"
 #include "train/completion/sync_replicas_private.h"
 #include "train/hooks/hooks_private.h"
@@ -326,15 +327,12 @@ static gint64
 rest_limit_us (const Living *self, MusterSession *session, gint64 deadline_us,
                GCancellable *cancellable)
 {
-  const char *ready_op = muster_scaffold_ready_op (self->scaffold);
-  g_autofree char *op = NULL, *tensor = NULL;
-  if (ready_op == NULL)
-    return REST_US;
-  const int output = muster_graph_split_input (ready_op, &op);
-  tensor = g_strdup_printf ("%s:%d", op, MAX (output, 0)); /* TensorFlow waits for ever without */
-  g_autoptr (MusterTensor) missing =
-      muster_session_fetch (session, tensor, deadline_us, cancellable, NULL);
-  return missing != NULL && muster_tensor_n_elements (missing) > 0 ? LOST_US : REST_US;
+  g_auto (MusterReadyOpResult) readiness = {0};
+  const gboolean is_lost =
+      muster_ready_op_probe (session, muster_scaffold_ready_op (self->scaffold), deadline_us,
+                             cancellable, &readiness, NULL) &&
+      !readiness.is_ready;
+  return is_lost ? LOST_US : REST_US;
 }
 
 /* Waits for the steps of an earlier run on the master to end, before the reset; not for one that is
@@ -343,15 +341,13 @@ static void
 quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data)
 {
   Living *self = data;
-  const MusterPositionQuiesce all = {self->n_tasks, self->torn, muster_system_clock (), deadline_us,
-                                     self->is_dealt};
-  const MusterPositionQuiesce others = {self->n_tasks, 0, muster_system_clock (), deadline_us,
-                                        FALSE};
+  const MusterPositionQuiesce others = {self->n_tasks, self->own_masters ? 0 : self->torn,
+                                        muster_system_clock (), deadline_us, self->is_dealt};
   if (self->own_masters)
     muster_position_rest (session, &others, rest_limit_us (self, session, deadline_us, cancellable),
                           cancellable);
   else if (self->n_tasks > 0)
-    muster_position_quiesce (session, &all, cancellable);
+    muster_position_quiesce (session, &others, cancellable);
   self->torn = self->n_tasks;
 }
 

@@ -141,11 +141,19 @@ muster_position_done (const MusterPositionState *self, guint task)
   return ((const gint64 *)muster_tensor_data (self->done))[task];
 }
 
+/* Below a fence, a step that was cut off may count as done, beyond what has begun. */
+gboolean
+muster_position_is_unended (const MusterPositionState *self, guint task)
+{
+  const gint64 n = muster_position_begun (self, task) - muster_position_done (self, task);
+  return n > 0 || (n < 0 && !self->is_fenced);
+}
+
 guint
 muster_position_busy (const MusterPositionState *self, guint n_tasks, guint but)
 {
   for (guint i = 0; i < n_tasks; i++)
-    if (i != but && muster_position_begun (self, i) != muster_position_done (self, i))
+    if (i != but && muster_position_is_unended (self, i))
       return i;
   return n_tasks;
 }

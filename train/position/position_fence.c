@@ -42,16 +42,6 @@ muster_position_refuse_fenced (GError **error)
                       "part of it, or another chief has begun to restore it");
 }
 
-/* The first task, except one, with a step that has begun and isn't done; n_tasks: none. */
-static guint
-find_running (const MusterPositionState *state, guint n_tasks, guint but)
-{
-  for (guint i = 0; i < n_tasks; i++)
-    if (i != but && muster_position_begun (state, i) > muster_position_done (state, i))
-      return i;
-  return n_tasks;
-}
-
 void
 muster_position_rest (MusterSession *session, const MusterPositionQuiesce *quiesce, gint64 limit_us,
                       GCancellable *cancellable)
@@ -63,7 +53,7 @@ muster_position_rest (MusterSession *session, const MusterPositionQuiesce *quies
   gboolean is_first = TRUE;
   while (muster_position_read (session, quiesce->n_tasks, &state, quiesce->deadline_us, cancellable,
                                &failure)) {
-    const guint running = find_running (&state, quiesce->n_tasks, quiesce->but);
+    const guint running = muster_position_busy (&state, quiesce->n_tasks, quiesce->but);
     if (!state.is_fenced &&
         !muster_position_fence (session, quiesce->deadline_us, cancellable, &failure))
       break;

@@ -76,7 +76,8 @@ gboolean muster_position_check_taken (const MusterTensor *tensor, guint n_slots,
 gint64 muster_position_taken (const MusterPositionState *self, guint slot);
 gint64 muster_position_begun (const MusterPositionState *self, guint task);
 gint64 muster_position_done (const MusterPositionState *self, guint task);
-/* The first task with a running step, except the task but; n_tasks: none. */
+gboolean muster_position_is_unended (const MusterPositionState *self, guint task);
+/* The first task with a step that hasn't ended, except the task but; n_tasks: none. */
 guint muster_position_busy (const MusterPositionState *self, guint n_tasks, guint but);
 /* Values of hold. TensorFlow's variables have no compare-and-set, so hold must contain nothing that
  * is lost when one writer overwrites another: see muster_position_set_over (). */

@@ -55,8 +55,7 @@ judge (const MusterPositionHook *self, const MusterPositionState *state)
    * the job. */
   const gboolean heeds = self->options.is_worker || self->is_held;
 
-  const gint64 n_unended = muster_position_begun (state, task) - muster_position_done (state, task);
-  if (n_unended > 0 || (n_unended < 0 && !state->is_fenced))
+  if (muster_position_is_unended (state, task))
     return WAIT_FOR_STEP;
   if (state->is_fenced)
     return WAIT_FOR_RESTORE;
