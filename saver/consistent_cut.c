@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saver/saver_private.h"
+#include "saver/consistent_cut_private.h"
 
 #include "base/log_private.h"
+#include "saver/saver_private.h"
 
 /* If the model changes during each of these tries, some task doesn't hold. */
 #define MOST_TRIES 5
@@ -43,6 +44,16 @@ muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *session,
   if (!self->keeps_cut)
     self->consistent_cut.release (session, self->consistent_cut_data);
   return done;
+}
+
+gboolean
+muster_saver_check_cut (MusterSaver *self, MusterSession *session, gboolean *is_unchanged,
+                        gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  *is_unchanged = TRUE;
+  return self->consistent_cut.check == NULL ||
+         self->consistent_cut.check (session, is_unchanged, deadline_us, cancellable,
+                                     self->consistent_cut_data, error);
 }
 
 void

@@ -13,6 +13,7 @@
 #include "checkpoint/store/storage_private.h"
 #include "graph/graph_nodes_private.h"
 #include "master/step_check_private.h"
+#include "saver/consistent_cut_private.h"
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"
 

@@ -221,8 +221,9 @@ void muster_saver_set_consistent_cut (MusterSaver *self,
  * @self: a saver
  * @keeps: whether it is kept
  *
- * With @keeps, the consistent cut of a later save isn't released, so that nothing changes the model
- * after that save; until [method@Saver.release_cut]. Call it only between saves.
+ * With @keeps, the consistent cut of a later save isn't released, so that the tasks hold after that
+ * save, until [method@Saver.release_cut]. A task that hadn't heard of the cut yet may make one more
+ * step. Call it only between saves.
  */
 void muster_saver_keep_cut (MusterSaver *self, gboolean keeps);
 

@@ -63,14 +63,6 @@ gboolean muster_saver_check_session (MusterSaver *self, MusterSession *session, 
 /* Fails with INVALID_ARGUMENT if the saver is NULL or its storage doesn't support the directory. */
 gboolean muster_saver_check_directory (MusterSaver *self, const char *directory, GError **error);
 
-/* Runs work in the consistent cut, and repeats it if the model changed meanwhile; runs it once
- * without a cut. *step (nullable) is set to the cut's step, if it has one. */
-typedef gboolean (*MusterSaverWork) (gpointer data, GError **error);
-gboolean muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *session,
-                                              MusterSaverWork work, gpointer data, gint64 *step,
-                                              gint64 deadline_us, GCancellable *cancellable,
-                                              GError **error);
-
 /* muster_saver_save_with () for a save that has a ticket already (nullable). */
 gboolean muster_saver_save_for_ticket (MusterSaver *self, MusterSession *session,
                                        const char *directory, gint64 step, const MusterSaveHow *how,

@@ -8,6 +8,7 @@
 #include "base/log_private.h"
 #include "base/require_private.h"
 #include "saver/async/async_private.h"
+#include "saver/consistent_cut_private.h"
 #include "saver/tiered.h"
 
 #define DISPOSE_WAIT_US (5 * MUSTER_SECOND)

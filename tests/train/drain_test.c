@@ -194,6 +194,39 @@ MUSTER_TEST (Drain, lets_a_job_end_that_was_saved_at_its_last_step)
   life_end (&lives[1]);
 }
 
+static gpointer
+train_to_end (gpointer data)
+{
+  Life *life = data;
+  while (!muster_monitored_session_should_stop (life->session) && life_step (life))
+    ;
+  return NULL;
+}
+
+/* A worker hears of the hold by its own steps: the one whose input takes long begins another after
+ * the save. */
+MUSTER_TEST (Drain, saves_again_what_a_slow_task_trained_after_the_save)
+{
+  g_auto (Job) job = job_set_up_served (2);
+  Life lives[2] = {0};
+  job_name_directory (&job, "late");
+  begin_two (&job, 1000000, lives);
+  MUSTER_ASSERT_TRUE (train_until_hold (&job, lives));
+  const gint64 n_before = muster_monitored_session_global_step (lives[0].session);
+
+  MUSTER_EXPECT_TRUE (life_step (&lives[1]));
+  GThread *thread = g_thread_new ("chief", train_to_end, &lives[0]);
+  MUSTER_EXPECT_TRUE (await_drained (job.server));
+
+  g_autofree char *wrong = job_check_latest (&job, n_before + 1);
+  MUSTER_EXPECT_STREQ (wrong, NULL);
+  restart (&job);
+  muster_monitored_session_request_stop (lives[0].session);
+  g_thread_join (thread);
+  for (guint i = 0; i < 2; i++)
+    life_end (&lives[i]);
+}
+
 /* A thread of the chief notices that the master has stopped before its next step does. */
 MUSTER_TEST (Drain, holds_nobody_after_the_saves_of_the_next_session)
 {

@@ -2,6 +2,7 @@
 /* What the hook that saves checkpoints does before its master stops. */
 #include "base/error.h"
 #include "base/log_private.h"
+#include "saver/consistent_cut_private.h"
 #include "train/hooks/hook_checkpoint_private.h"
 #include "train/preemption/preemption_private.h"
 
@@ -31,8 +32,8 @@ save_to_bottom (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gin
   return TRUE;
 }
 
-/* The tasks hold from the save on, so that nothing is trained that isn't saved. A save that fails
- * is repeated while the master lasts. */
+/* The tasks hold from the save on, each as soon as its next step has ended. A save that fails is
+ * repeated while the master lasts. */
 static gboolean
 save_and_hold (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 *step,
                gboolean *wants_stop, GError **error)
@@ -87,8 +88,37 @@ muster_checkpoint_hook_save_for_drain (MusterCheckpointSaverHook *self, const Mu
                 "no checkpoint was saved before the master stops; the last durable step is "
                 "%" G_GINT64_FORMAT,
                 self->durable_step);
+  (void)muster_drain_watch_end (&self->drain);
   muster_saver_release_cut (self->saver, call->session);
   return is_well;
+}
+
+/* A task that hadn't heard of the hold, as its input took long, may have trained after the save. If
+ * the master doesn't answer, the save stands. */
+static gboolean
+is_all_saved (MusterCheckpointSaverHook *self, const MusterSaveCall *call)
+{
+  gboolean is_unchanged = TRUE;
+  return !muster_saver_check_cut (self->saver, call->session, &is_unchanged,
+                                  MIN (call->deadline_us, self->drain.until_us), call->cancellable,
+                                  NULL) ||
+         is_unchanged;
+}
+
+/* FALSE with an error only if the run is to end. */
+static gboolean
+save_what_came_late (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
+                     MusterRunContext *context, GError **error)
+{
+  gboolean wants_stop = FALSE;
+  while (muster_drain_watch_is_saved (&self->drain) && !is_preempted (self) &&
+         !is_all_saved (self, call))
+    if (!muster_checkpoint_hook_save_for_drain (self, call, self->drain.until_us, &wants_stop,
+                                                error))
+      return FALSE;
+  if (wants_stop)
+    muster_run_context_request_stop (context);
+  return TRUE;
 }
 
 gboolean
@@ -98,6 +128,8 @@ muster_checkpoint_hook_await_end (MusterHook *hook, MusterRunContext *context, G
   const MusterSaveCall call = {muster_run_context_session (context),
                                muster_run_context_deadline_us (context),
                                muster_run_context_cancellable (context)};
+  if (!save_what_came_late (self, &call, context, error))
+    return FALSE;
   if (!muster_drain_watch_is_saved (&self->drain))
     return TRUE;
   const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_WAITING);
