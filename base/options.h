@@ -7,7 +7,7 @@ G_BEGIN_DECLS
 
 /**
  * muster_options_set:
- * @options: holds a struct of options of [ctor@SaverOptions.new] or another `_new ()`, or a copy
+ * @options: holds a struct of options: zeroed, of a `_new ()`, or a copy
  * @name: a field of the struct, or of a struct in it: "saver.max_to_keep"
  * @value: its value, which is copied. Any number for a number, if it is in the field's range; for
  *   an array of strings a %G_TYPE_STRV; otherwise of the field's type, or `NULL`. A value for an

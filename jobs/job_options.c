@@ -40,12 +40,6 @@ muster_job_path_new (const char *prefix, MusterStorage *storage)
 
 MUSTER_DEFINE_OPTIONS (MusterJobRunnerOptions, muster_job_runner_options)
 
-MusterJobRunnerOptions *
-muster_job_runner_options_new (void)
-{
-  return g_new0 (MusterJobRunnerOptions, 1);
-}
-
 void
 muster_job_runner_options_set_epoch_done (MusterJobRunnerOptions *self,
                                           MusterJobEpochDone epoch_done, gpointer user_data,

@@ -102,15 +102,6 @@ typedef struct {
 GType muster_job_runner_options_get_type (void);
 
 /**
- * muster_job_runner_options_new:
- *
- * Options on the heap, for other languages: numbers and booleans are fields.
- *
- * Returns: (transfer full): options
- */
-MusterJobRunnerOptions *muster_job_runner_options_new (void);
-
-/**
  * muster_job_runner_options_set_epoch_done:
  * @self: options from new or copy
  * @epoch_done: (nullable) (scope notified) (closure user_data) (destroy destroy): called after

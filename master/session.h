@@ -50,15 +50,6 @@ typedef struct {
 GType muster_watch_for_get_type (void);
 
 /**
- * muster_watch_for_new:
- *
- * Creates options that watch nothing.
- *
- * Returns: (transfer full): options
- */
-MusterWatchFor *muster_watch_for_new (void);
-
-/**
  * MusterReadiness:
  * @gate_open: local init may run
  * @is_ready: the model is ready
@@ -92,15 +83,6 @@ typedef struct {
 
 #define MUSTER_TYPE_READINESS (muster_readiness_get_type ())
 GType muster_readiness_get_type (void);
-
-/**
- * muster_readiness_new:
- *
- * Creates an empty one, for [method@Watch.next].
- *
- * Returns: (transfer full): readiness
- */
-MusterReadiness *muster_readiness_new (void);
 
 /**
  * muster_readiness_clear:

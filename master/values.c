@@ -17,18 +17,6 @@ muster_claim_new (const char *model, const char *task)
 
 MUSTER_DEFINE_OPTIONS (MusterWatchFor, muster_watch_for)
 
-MusterWatchFor *
-muster_watch_for_new (void)
-{
-  return g_new0 (MusterWatchFor, 1);
-}
-
-MusterReadiness *
-muster_readiness_new (void)
-{
-  return g_new0 (MusterReadiness, 1);
-}
-
 static MusterReadiness *
 muster_readiness_copy (const MusterReadiness *self)
 {

@@ -69,15 +69,6 @@ typedef struct {
 GType muster_rpc_security_get_type (void);
 
 /**
- * muster_rpc_security_new:
- *
- * Creates settings for plain text without a token.
- *
- * Returns: (transfer full): settings
- */
-MusterRpcSecurity *muster_rpc_security_new (void);
-
-/**
  * muster_rpc_credentials_new:
  * @security: settings, which are copied
  *

@@ -4,8 +4,3 @@
 
 MUSTER_DEFINE_OPTIONS (MusterRpcSecurity, muster_rpc_security)
 
-MusterRpcSecurity *
-muster_rpc_security_new (void)
-{
-  return g_new0 (MusterRpcSecurity, 1);
-}

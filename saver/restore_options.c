@@ -42,12 +42,6 @@ muster_restore_options_set_progress (MusterRestoreOptions *self, MusterRestorePr
 
 MUSTER_DEFINE_OPTIONS (MusterRestored, muster_restored)
 
-MusterRestored *
-muster_restored_new (void)
-{
-  return g_new0 (MusterRestored, 1);
-}
-
 void
 muster_restored_clear (MusterRestored *self)
 {

@@ -134,15 +134,6 @@ typedef struct {
 GType muster_restored_get_type (void);
 
 /**
- * muster_restored_new:
- *
- * An empty result, for [method@Saver.restore].
- *
- * Returns: (transfer full): the result
- */
-MusterRestored *muster_restored_new (void);
-
-/**
  * muster_restored_clear:
  * @self: a result
  *

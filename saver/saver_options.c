@@ -7,12 +7,6 @@
 
 MUSTER_DEFINE_OPTIONS (MusterSaverOptions, muster_saver_options)
 
-MusterSaverOptions *
-muster_saver_options_new (void)
-{
-  return g_new0 (MusterSaverOptions, 1);
-}
-
 void
 muster_saver_options_set_paused (MusterSaverOptions *self, MusterSaverPaused paused,
                                  gpointer user_data, GDestroyNotify destroy)
@@ -25,19 +19,7 @@ muster_saver_options_set_paused (MusterSaverOptions *self, MusterSaverPaused pau
 
 MUSTER_DEFINE_OPTIONS (MusterSaved, muster_saved)
 
-MusterSaved *
-muster_saved_new (void)
-{
-  return g_new0 (MusterSaved, 1);
-}
-
 MUSTER_DEFINE_FIELDS (MusterSaveHow, muster_save_how)
-
-MusterSaveHow *
-muster_save_how_new (void)
-{
-  return g_new0 (MusterSaveHow, 1);
-}
 
 static MusterSaveHow *
 muster_save_how_copy (const MusterSaveHow *self)

@@ -87,17 +87,8 @@ typedef struct {
 GType muster_saver_options_get_type (void);
 
 /**
- * muster_saver_options_new:
- *
- * The defaults.
- *
- * Returns: (transfer full): the options
- */
-MusterSaverOptions *muster_saver_options_new (void);
-
-/**
  * muster_saver_options_set_paused:
- * @self: options of [ctor@SaverOptions.new] or a copy
+ * @self: options, zeroed by g_new0 () or a copy
  * @paused: (nullable) (scope notified) (closure user_data) (destroy destroy): called on the saving
  *   thread at each check that finds no space
  * @user_data: for @paused
@@ -135,15 +126,6 @@ typedef struct {
 
 #define MUSTER_TYPE_SAVED (muster_saved_get_type ())
 GType muster_saved_get_type (void);
-
-/**
- * muster_saved_new:
- *
- * An empty result, for [method@Saver.save_with].
- *
- * Returns: (transfer full): the result
- */
-MusterSaved *muster_saved_new (void);
 
 /**
  * muster_saved_clear:
@@ -184,17 +166,8 @@ typedef struct {
 GType muster_save_how_get_type (void);
 
 /**
- * muster_save_how_new:
- *
- * A plain save.
- *
- * Returns: (transfer full): the options
- */
-MusterSaveHow *muster_save_how_new (void);
-
-/**
  * muster_save_how_add_tensor:
- * @self: options of [ctor@SaveHow.new] or a copy
+ * @self: options, zeroed by g_new0 () or a copy
  * @name: its name in the checkpoint
  * @tensor: its value
  *

@@ -61,13 +61,4 @@ typedef struct {
 #define MUSTER_TYPE_SESSION_MANAGER_OPTIONS (muster_session_manager_options_get_type ())
 GType muster_session_manager_options_get_type (void);
 
-/**
- * muster_session_manager_options_new:
- *
- * Creates options with all defaults.
- *
- * Returns: (transfer full): options
- */
-MusterSessionManagerOptions *muster_session_manager_options_new (void);
-
 G_END_DECLS

@@ -7,12 +7,6 @@
 
 MUSTER_DEFINE_OPTIONS (MusterSessionManagerOptions, muster_session_manager_options)
 
-MusterSessionManagerOptions *
-muster_session_manager_options_new (void)
-{
-  return g_new0 (MusterSessionManagerOptions, 1);
-}
-
 /* --- prepare's --- */
 
 MUSTER_DEFINE_FIELDS (MusterPrepareOptions, muster_prepare_options)

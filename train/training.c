@@ -26,8 +26,3 @@ muster_trained_clear (MusterTrained *self)
   muster_session_report_clear (&self->report);
 }
 
-MusterTrained *
-muster_trained_new (void)
-{
-  return g_new0 (MusterTrained, 1);
-}

@@ -97,15 +97,6 @@ typedef struct {
 GType muster_trained_get_type (void);
 
 /**
- * muster_trained_new:
- *
- * A result on the heap, for other languages, to be set by muster_train ().
- *
- * Returns: (transfer full): a result
- */
-MusterTrained *muster_trained_new (void);
-
-/**
  * muster_trained_clear:
  * @self: a result on the stack
  *

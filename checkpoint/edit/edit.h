@@ -55,15 +55,6 @@ typedef struct {
 GType muster_edit_options_get_type (void);
 
 /**
- * muster_edit_options_new:
- *
- * Options that own what they point to.
- *
- * Returns: (transfer full): options
- */
-MusterEditOptions *muster_edit_options_new (void);
-
-/**
  * MusterEditReport:
  * @n_tensors: the number of tensors in the result
  * @n_skipped: of an extraction to NumPy files: the tensors that a `*` or `?` matches and that

@@ -4,8 +4,3 @@
 
 MUSTER_DEFINE_OPTIONS (MusterEditOptions, muster_edit_options)
 
-MusterEditOptions *
-muster_edit_options_new (void)
-{
-  return g_new0 (MusterEditOptions, 1);
-}

@@ -5,8 +5,3 @@
 
 MUSTER_DEFINE_OPTIONS (MusterS3Options, muster_s3_options)
 
-MusterS3Options *
-muster_s3_options_new (void)
-{
-  return g_new0 (MusterS3Options, 1);
-}

@@ -32,13 +32,4 @@ typedef struct {
 #define MUSTER_TYPE_S3_OPTIONS (muster_s3_options_get_type ())
 GType muster_s3_options_get_type (void);
 
-/**
- * muster_s3_options_new:
- *
- * Options with the defaults, for languages that can't fill a C struct.
- *
- * Returns: (transfer full): the options
- */
-MusterS3Options *muster_s3_options_new (void);
-
 G_END_DECLS

@@ -100,15 +100,6 @@ gint64 *muster_variable_info_shape (const MusterVariableInfo *self, int *n_dims)
 GType muster_saver_info_get_type (void);
 
 /**
- * muster_saver_info_new:
- *
- * Creates an empty description.
- *
- * Returns: (transfer full): a description
- */
-MusterSaverInfo *muster_saver_info_new (void);
-
-/**
  * muster_meta_graph_new:
  * @bytes: a serialised MetaGraphDef, which is referenced
  *

@@ -42,24 +42,7 @@ muster_variable_info_shape (const MusterVariableInfo *self, int *n_dims)
 
 MUSTER_DEFINE_OPTIONS (MusterSaverInfo, muster_saver_info)
 
-MusterSaverInfo *
-muster_saver_info_new (void)
-{
-  return g_new0 (MusterSaverInfo, 1);
-}
-
 MUSTER_DEFINE_OPTIONS (MusterExport, muster_export)
-
-MusterExport *
-muster_export_new (void)
-{
-  return g_new0 (MusterExport, 1);
-}
 
 MUSTER_DEFINE_OPTIONS (MusterImport, muster_import)
 
-MusterImport *
-muster_import_new (void)
-{
-  return g_new0 (MusterImport, 1);
-}

@@ -30,15 +30,6 @@ typedef struct {
 GType muster_export_get_type (void);
 
 /**
- * muster_export_new:
- *
- * Creates options that change nothing.
- *
- * Returns: (transfer full): options
- */
-MusterExport *muster_export_new (void);
-
-/**
  * muster_meta_graph_export:
  * @self: a meta graph
  * @how: (nullable): what to change; %NULL: nothing
@@ -65,15 +56,6 @@ typedef struct {
 
 #define MUSTER_TYPE_IMPORT (muster_import_get_type ())
 GType muster_import_get_type (void);
-
-/**
- * muster_import_new:
- *
- * Creates options that change nothing.
- *
- * Returns: (transfer full): options
- */
-MusterImport *muster_import_new (void);
 
 /**
  * muster_meta_graph_import:

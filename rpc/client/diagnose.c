@@ -490,12 +490,6 @@ muster_diagnose_master (const char *address, gint64 deadline_us, GCancellable *c
   out->text = text;
 }
 
-MusterDiagnosis *
-muster_diagnosis_new (void)
-{
-  return g_new0 (MusterDiagnosis, 1);
-}
-
 static MusterDiagnosis *
 muster_diagnosis_copy (const MusterDiagnosis *self)
 {

@@ -55,15 +55,6 @@ typedef struct {
 GType muster_diagnosis_get_type (void);
 
 /**
- * muster_diagnosis_new:
- *
- * Creates an empty diagnosis, for [func@diagnose].
- *
- * Returns: (transfer full): a diagnosis
- */
-MusterDiagnosis *muster_diagnosis_new (void);
-
-/**
  * muster_diagnose:
  * @address: HOST:PORT or unix:/PATH
  * @tls: whether the first record of a TLS handshake counts as an answer

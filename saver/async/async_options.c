@@ -10,12 +10,6 @@ G_DEFINE_BOXED_TYPE (MusterSaveTicket, muster_save_ticket, muster_save_ticket_re
 
 MUSTER_DEFINE_OPTIONS (MusterAsyncOptions, muster_async_options)
 
-MusterAsyncOptions *
-muster_async_options_new (void)
-{
-  return g_new0 (MusterAsyncOptions, 1);
-}
-
 void
 muster_async_options_set_finished (MusterAsyncOptions *self, MusterSaveFinished finished,
                                    gpointer user_data, GDestroyNotify destroy)
@@ -27,12 +21,6 @@ muster_async_options_set_finished (MusterAsyncOptions *self, MusterSaveFinished 
 }
 
 MUSTER_DEFINE_OPTIONS (MusterCheckpointManagerOptions, muster_checkpoint_manager_options)
-
-MusterCheckpointManagerOptions *
-muster_checkpoint_manager_options_new (void)
-{
-  return g_new0 (MusterCheckpointManagerOptions, 1);
-}
 
 void
 muster_checkpoint_manager_options_set_read_step (MusterCheckpointManagerOptions *self,

@@ -71,17 +71,8 @@ typedef struct {
 GType muster_async_options_get_type (void);
 
 /**
- * muster_async_options_new:
- *
- * The defaults.
- *
- * Returns: (transfer full): the options
- */
-MusterAsyncOptions *muster_async_options_new (void);
-
-/**
  * muster_async_options_set_finished:
- * @self: options of [ctor@AsyncOptions.new] or a copy
+ * @self: options, zeroed by g_new0 () or a copy
  * @finished: (nullable) (scope notified) (closure user_data) (destroy destroy): called on the
  * saver's thread after each save there, before sync returns
  * @user_data: for @finished

@@ -102,17 +102,8 @@ typedef struct {
 GType muster_checkpoint_manager_options_get_type (void);
 
 /**
- * muster_checkpoint_manager_options_new:
- *
- * The defaults.
- *
- * Returns: (transfer full): the options
- */
-MusterCheckpointManagerOptions *muster_checkpoint_manager_options_new (void);
-
-/**
  * muster_checkpoint_manager_options_set_read_step:
- * @self: options of [ctor@CheckpointManagerOptions.new] or a copy
+ * @self: options, zeroed by g_new0 () or a copy
  * @read_step: (nullable) (scope notified) (closure user_data) (destroy destroy): required with
  *   checkpoint_interval
  * @user_data: for @read_step
@@ -126,7 +117,7 @@ void muster_checkpoint_manager_options_set_read_step (MusterCheckpointManagerOpt
 
 /**
  * muster_checkpoint_manager_options_set_initialize:
- * @self: options of [ctor@CheckpointManagerOptions.new] or a copy
+ * @self: options, zeroed by g_new0 () or a copy
  * @initialize: (nullable) (scope notified) (closure user_data) (destroy destroy): initialises a
  * model without a checkpoint
  * @user_data: for @initialize
@@ -140,7 +131,7 @@ void muster_checkpoint_manager_options_set_initialize (MusterCheckpointManagerOp
 
 /**
  * muster_checkpoint_manager_options_set_wait_for_saves:
- * @self: options of [ctor@CheckpointManagerOptions.new] or a copy
+ * @self: options, zeroed by g_new0 () or a copy
  * @wait_for_saves: (nullable) (scope notified) (closure user_data) (destroy destroy): called before
  * a restore, besides the wait for its own saves
  * @user_data: for @wait_for_saves

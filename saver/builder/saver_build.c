@@ -6,12 +6,6 @@
 
 MUSTER_DEFINE_FIELDS (MusterSaverBuild, muster_saver_build)
 
-MusterSaverBuild *
-muster_saver_build_new (void)
-{
-  return g_new0 (MusterSaverBuild, 1);
-}
-
 static MusterSaverBuild *
 muster_saver_build_copy (const MusterSaverBuild *self)
 {

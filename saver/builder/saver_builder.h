@@ -60,17 +60,8 @@ typedef struct {
 GType muster_saver_build_get_type (void);
 
 /**
- * muster_saver_build_new:
- *
- * The defaults: all global variables.
- *
- * Returns: (transfer full): the options
- */
-MusterSaverBuild *muster_saver_build_new (void);
-
-/**
  * muster_saver_build_add_key:
- * @self: options of [ctor@SaverBuild.new] or a copy
+ * @self: options, zeroed by g_new0 () or a copy
  * @key: the name in the checkpoint
  * @variable: the variable's name
  *

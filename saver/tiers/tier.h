@@ -85,15 +85,6 @@ typedef struct {
 GType muster_tier_copied_get_type (void);
 
 /**
- * muster_tier_copied_new:
- *
- * An empty result, for [method@Saver.take_copied].
- *
- * Returns: (transfer full): the result
- */
-MusterTierCopied *muster_tier_copied_new (void);
-
-/**
  * muster_tier_copied_clear:
  * @self: a result
  *

@@ -28,12 +28,6 @@ muster_tier_new (const char *directory)
 
 MUSTER_DEFINE_OPTIONS (MusterTierCopied, muster_tier_copied)
 
-MusterTierCopied *
-muster_tier_copied_new (void)
-{
-  return g_new0 (MusterTierCopied, 1);
-}
-
 void
 muster_tier_copied_clear (MusterTierCopied *self)
 {

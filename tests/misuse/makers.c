@@ -569,7 +569,7 @@ make_for_training (const char *name)
   MAKE ("MusterBackupOptions*", muster_backup_options_new ("backup", session_program ()));
   MAKE ("MusterWorkerTrainingStateOptions*", muster_worker_training_state_options_new ("state"));
   MAKE ("MusterJobStep*", muster_job_step_new (NULL, NULL));
-  MAKE ("MusterJobRunnerOptions*", muster_job_runner_options_new ());
+  MAKE ("MusterJobRunnerOptions*", g_new0 (MusterJobRunnerOptions, 1));
   MAKE ("MusterCluster*", cluster ());
   MAKE ("MusterJob*", muster_job_new (NULL));
   MAKE ("MusterJobTask*", job_task ());

@@ -161,7 +161,7 @@ class Here(case.TestCase):
             await session.run_async(scaffold.train_op(), {"x:0": [1.0], "y:0": [3.0]})
             steps = int(await session.run_async("global_step:0", with_hooks=False))
             await session.end_async()
-            trained = Muster.Trained.new()
+            trained = Muster.Trained()
             self.assertTrue(await Muster.train_async(training, trained))
             return steps, trained.step
 
@@ -171,13 +171,13 @@ class Here(case.TestCase):
         scaffold = case.linreg()
         saver, session = Muster.Saver.new(scaffold.meta_graph(), None), case.session(scaffold)
         prefix = saver.save_finish(self.in_background(saver.save_async, session, self.folder, 7, FOREVER))
-        options, restored = Muster.RestoreOptions.new(prefix, None), Muster.Restored.new()
+        options, restored = Muster.RestoreOptions.new(prefix, None), Muster.Restored()
         self.assertTrue(saver.restore_finish(self.in_background(
             lambda none, done: saver.restore_async(session, options, timeout=60, callback=done)), restored))
         self.assertEqual(restored.prefix, prefix)
         training = Muster.Training.new(scaffold, MusterEngine.Master.new())
         training.batches, training.feeds = Muster.Batches.new([case.tensor("f", [1, 2]), case.tensor("f", [3, 5])], 2, 7), ["x:0", "y:0"]
-        training.until_step, trained = 2, Muster.Trained.new()
+        training.until_step, trained = 2, Muster.Trained()
         self.assertTrue(Muster.train_finish(self.in_background(Muster.train_async, training), trained))
         self.assertEqual(trained.step, 2)
 
@@ -204,7 +204,7 @@ class Served(case.TestCase):
             lease, before = await session.claim_async(Muster.Claim.new("linreg", "chief:0"))
             self.assertIsNone(before)
             self.assertTrue(await lease.announce_phase_async(Muster.ChiefPhase.PREPARED))
-            what, readiness = Muster.WatchFor.new(), Muster.Readiness.new()
+            what, readiness = Muster.WatchFor(), Muster.Readiness()
             what.ready_op = scaffold.ready_op()
             watch = await session.watch_async(what, FOREVER)
             self.assertTrue(await watch.next_async(readiness))

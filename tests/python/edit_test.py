@@ -11,7 +11,7 @@ from case import FOREVER, Gio, GLib, Muster
 class Edit(case.TestCase):
     def setUp(self):
         super().setUp()
-        self.options = Muster.EditOptions.new()
+        self.options = Muster.EditOptions()
         self.a, self.b = (self.write("m-%d" % value, value) for value in (1, 3))
 
     def write(self, name, value):

@@ -37,7 +37,7 @@ def expect_refusals(job):
     """In a child."""
     for call in (job.run, lambda: job.master.list_devices(soon(), None),
                  lambda: job.master.create_session(ones(), None, soon(), None),
-                 lambda: job.sessions[0].watch(Muster.WatchFor.new(), soon())):
+                 lambda: job.sessions[0].watch(Muster.WatchFor(), soon())):
         try:
             call()
         except GLib.Error as error:

@@ -174,7 +174,7 @@ class MetaGraphs(case.TestCase):
         self.assertEqual(session.fetch(op, FOREVER, None).shape(), [0])
 
     def test_variables_and_a_saver_are_added(self):
-        variable, collected, saver = Muster.VariableInfo.new(), Muster.CollectedOp(), Muster.SaverInfo.new()
+        variable, collected, saver = Muster.VariableInfo.new(), Muster.CollectedOp(), Muster.SaverInfo()
         variable.name, variable.initializer = "w2", "w2/Assign"
         collected.key, collected.op = "train_op", "w2/Assign"
         builder = Muster.GraphBuilder.new_extension()
@@ -188,7 +188,7 @@ class MetaGraphs(case.TestCase):
         self.assertIsNone(Muster.MetaGraph.new_for_graph(line()).with_saver(line(), None, False).saver())
 
     def test_export_and_import(self):
-        how, back = Muster.Export.new(), Muster.Import.new()
+        how, back = Muster.Export(), Muster.Import()
         how.clear_devices = True
         back.import_scope = "copy"
         self.assertTrue(self.meta_graph.export(how.copy()).graph().has_node("w"))

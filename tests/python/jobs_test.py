@@ -151,7 +151,7 @@ class Jobs(case.TestCase):
         metadata = Muster.JobStateFile.new()
         checkpoint = Muster.JobCheckpoint.new(self.folder, Muster.JobCheckpointOptions.new(None, metadata).copy())
         epochs = []
-        options = Muster.JobRunnerOptions.new()
+        options = Muster.JobRunnerOptions()
         options.save_blocking = True
         options.set_epoch_done(lambda epoch, *_: epochs.append(epoch) or True)
         options.upload = None
@@ -186,7 +186,7 @@ class Jobs(case.TestCase):
                 group.add(task("upload", func=lambda *_: uploaded.append((epoch, checkpoint)) or True))
                 return group
 
-        options = Muster.JobRunnerOptions.new()
+        options = Muster.JobRunnerOptions()
         options.upload = Upload()
         runner = Muster.JobRunner.new(job(1), None, Muster.NO_EPOCH, options)
         self.assertEqual(tuple(runner.train(cluster(counted()), FOREVER, None)), (True, 1))

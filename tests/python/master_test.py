@@ -77,7 +77,7 @@ class Masters(case.TestCase):
 
     def test_why_a_server_doesnt_answer(self):
         target = self.serve()
-        found = Muster.Diagnosis.new()
+        found = Muster.Diagnosis()
         Muster.diagnose(target[len("grpc://"):], False, soon(), None, found)
         self.assertEqual(found.stage, Muster.Reach.ANSWERS)
         Muster.diagnose_master(target[len("grpc://"):], soon(), None, found)
@@ -101,7 +101,7 @@ class Credentials(case.TestCase):
         self.assertFails(Muster.Error.INVALID_ARGUMENT, "king", Muster.role_parse, "king")
 
     def test_a_servers_tokens(self):
-        security = Muster.RpcSecurity.new()
+        security = Muster.RpcSecurity()
         security.serves = True
         security.token_file = self.file("read sha256:%s\n" % hashlib.sha256(b"abcdefgh").hexdigest())
         credentials = Muster.RpcCredentials.new(security.copy())
@@ -218,10 +218,10 @@ class Served(case.TestCase):
         self.assertEqual((before.step, before.task, before.phase), (5, "chief:0", Muster.ChiefPhase.TRAINING))
 
     def test_readiness_is_pushed(self):
-        what = Muster.WatchFor.new()
+        what = Muster.WatchFor()
         what.ready_op = self.scaffold.ready_op()
         watch = self.session.watch(what.copy(), soon())
-        readiness = Muster.Readiness.new()
+        readiness = Muster.Readiness()
         self.assertTrue(watch.next(readiness, None))
         self.assertFalse(readiness.is_ready)
         self.assertIn("w", readiness.missing)

@@ -65,7 +65,7 @@ class ObjectStore(case.TestCase):
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
         os.environ.update(AWS_ACCESS_KEY_ID="id", AWS_SECRET_ACCESS_KEY="secret", no_proxy="127.0.0.1")
-        options = Muster.S3Options.new()
+        options = Muster.S3Options()
         options.endpoint_url = "http://127.0.0.1:%d" % self.server.server_address[1]
         options.region = "eu-central-1"
         options.clock = Muster.system_clock()

@@ -320,6 +320,16 @@ class Options(case.TestCase):
         options.variables = None
         self.assertIsNotNone(Muster.saver_build(case.linreg().meta_graph(), options))
 
+    def test_options_free_what_they_own(self):
+        storage = Muster.local_storage()
+        before = storage.__grefcount__
+        options = Muster.SaverOptions(storage=storage)
+        self.assertEqual(storage.__grefcount__, before + 1)
+        del options
+        self.assertEqual(storage.__grefcount__, before)
+        with self.assertRaises(TypeError):
+            Muster.Saved(step=1)  # a result has no keywords
+
     def test_numbers_are_of_any_type(self):
         options = Muster.CheckpointSaverOptions(checkpoint_dir=pathlib.Path("run"), save_steps=numpy.int64(3), save_share=numpy.float32(0.5))
         self.assertEqual((options.checkpoint_dir, options.save_steps, options.save_share), ("run", 3, 0.5))
@@ -422,7 +432,7 @@ class Options(case.TestCase):
         job.max_to_keep, session.save_blocking = 1, True
         for until_step, base_name in ((2, "model.ckpt"), (4, "other")):
             job.until_step, saver.base_name, session.task = until_step, base_name, "chief:0"
-            trained = Muster.Trained.new()
+            trained = Muster.Trained()
             self.assertTrue(Muster.train(job, trained))
             self.assertEqual((trained.step, session.save_steps, saver.max_to_keep), (until_step, 1, 1))
             self.assertEqual(Muster.latest_checkpoint(None, self.folder), "%s/%s-%d" % (self.folder, base_name, until_step))

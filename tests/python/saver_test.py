@@ -37,7 +37,7 @@ class SaverCase(case.TestCase):
         self.run = self.folder + "/run"
 
     def saver(self, **fields):
-        options = Muster.SaverOptions.new()
+        options = Muster.SaverOptions()
         for name, value in fields.items():
             setattr(options, name, value)
         return Muster.Saver.new(self.scaffold.meta_graph(), options)
@@ -85,7 +85,7 @@ class Saver(SaverCase):
         self.assertIsNone(restored.prefix)
 
     def test_reports_a_restore_of_an_empty_directory(self):
-        restored = Muster.Restored.new()
+        restored = Muster.Restored()
         self.assertTrue(self.saver().restore(self.session, Muster.RestoreOptions.new(None, self.folder), restored,
                                              FOREVER, None))
         self.assertIsNone(restored.prefix)
@@ -105,18 +105,18 @@ class Saver(SaverCase):
         self.assertTrue(saver.restore(self.session, options, None, FOREVER, None))
         options.set_names(None)
         options.may_lack = names[:1]
-        lacking = Muster.Restored.new()
+        lacking = Muster.Restored()
         self.assertTrue(saver.restore(self.session, options.copy(), lacking, FOREVER, None))
         self.assertEqual(lacking.initialised, [names[0]])
         options.may_lack = None
         options.needs = ["none"]
         options.allow_missing = True
-        restored = Muster.Restored.new()
+        restored = Muster.Restored()
         self.assertTrue(saver.restore(self.session, options.copy(), restored, FOREVER, None))
         self.assertEqual(restored.initialised, [names[0]])
 
     def test_tells_what_it_saved(self):
-        saver, saved, how = self.saver(), Muster.Saved.new(), Muster.SaveHow.new()
+        saver, saved, how = self.saver(), Muster.Saved(), Muster.SaveHow()
         how.prefix = self.folder + "/mine"
         how.add_tensor("outside/x", case.tensor("f", [7]))
         self.assertTrue(saver.save_with(self.session, self.run, 4, how.copy(), saved, FOREVER, None))
@@ -142,7 +142,7 @@ class Saver(SaverCase):
         class Store(Muster.ForwardingStorage, Muster.Storage):
             pass
 
-        options = Muster.SaverOptions.new()
+        options = Muster.SaverOptions()
         options.base_name, options.latest_filename, options.pad_step_number = "m", "state", True
         store = Store()
         options.storage = store
@@ -293,7 +293,7 @@ class Saveable(SaverCase):
 
 class Builder(SaverCase):
     def test_builds_savers(self):
-        how = Muster.SaverBuild.new()
+        how = Muster.SaverBuild()
         how.scope = "mine"
         how.variables = ["global_step"]
         saver = Muster.Saver.new(Muster.saver_build(self.scaffold.meta_graph(), how.copy()), None)
@@ -304,7 +304,7 @@ class Builder(SaverCase):
         self.assertEqual(Muster.BundleReader.open(None, prefix).names(), ["global_step"])
 
     def test_maps_names(self):
-        how = Muster.SaverBuild.new()
+        how = Muster.SaverBuild()
         how.add_key("steps", "global_step")
         graph = Muster.saver_build(self.scaffold.meta_graph(), how.copy())
         session = MusterEngine.Master.new().create_session(graph.graph(), None, FOREVER, None)
@@ -321,7 +321,7 @@ class Tiers(SaverCase):
         fast = self.folder + "/fast"
         tier = Muster.Tier.new(fast)
         tier.save_steps, tier.max_to_keep = 10, 3
-        options = Muster.SaverOptions.new()
+        options = Muster.SaverOptions()
         options.fast = [tier.copy()]
         saver = Muster.Saver.new(self.scaffold.meta_graph(), options.copy())
         self.assertEqual(saver.n_fast_tiers(), 1)
@@ -330,13 +330,13 @@ class Tiers(SaverCase):
         self.assertTrue(saver.check_tiers(self.run))
         self.assertTrue(saver.open_tiers(self.session, self.run, FOREVER, None))
         self.assertEqual(saver.tiers_in_use(), 3)
-        how, saved = Muster.SaveHow.new(), Muster.Saved.new()
+        how, saved = Muster.SaveHow(), Muster.Saved()
         how.due = 3
         self.assertTrue(saver.save_with(self.session, self.run, 1, how, saved, FOREVER, None))
         self.assertEqual((saved.prefix, saved.tier), (fast + "/model.ckpt-1", 0))
         self.assertEqual(saver.tier_of(saved.prefix), 0)
         self.assertTrue(saver.sync_copies(FOREVER, None))
-        copied = Muster.TierCopied.new()
+        copied = Muster.TierCopied()
         self.assertTrue(saver.take_copied(copied))
         self.assertEqual((copied.tier, copied.prefix, copied.step, copied.why), (1, self.run + "/model.ckpt-1", 1, None))
         self.assertEqual(copied.copy().prefix, copied.prefix)
@@ -350,7 +350,7 @@ class Tiers(SaverCase):
 
 class Async(SaverCase):
     def test_saves_in_the_background(self):
-        ended, options = [], Muster.AsyncOptions.new()
+        ended, options = [], Muster.AsyncOptions()
         options.policy = Muster.SavePolicy.BLOCK
         options.set_finished(lambda ticket, data: ended.append((ticket.path(), data)), "data")
         saver = Muster.AsyncSaver.new(self.saver(), self.session, options.copy())
@@ -376,7 +376,7 @@ class Async(SaverCase):
         written = saver.write(self.folder + "/mine", FOREVER, None)
         self.assertTrue(written.wait(Muster.SaveState.DURABLE, FOREVER, None))
         self.assertTrue(saver.read(written.path(), FOREVER, None))
-        restored = Muster.Restored.new()
+        restored = Muster.Restored()
         self.assertTrue(saver.restore(Muster.RestoreOptions.new(None, self.run), restored, FOREVER, None))
         self.assertEqual(restored.prefix, self.run + "/model.ckpt-6")
         self.assertIsNone(saver.last_failure())
@@ -391,12 +391,12 @@ class Async(SaverCase):
 
 class Manager(SaverCase):
     def make(self, **fields):
-        options = Muster.CheckpointManagerOptions.new()
+        options = Muster.CheckpointManagerOptions()
         options.storage = Muster.local_storage()
         options.clock = Muster.system_clock()
         for name, value in fields.items():
             if name == "finished":
-                background = Muster.AsyncOptions.new()
+                background = Muster.AsyncOptions()
                 background.set_finished(value, None)
                 options.background = background
             elif callable(value):
@@ -427,12 +427,12 @@ class Manager(SaverCase):
         self.assertEqual(manager.directory(), self.run)
         self.assertEqual(manager.restore_or_initialize(self.session, FOREVER, None), (True, None))
         self.assertEqual(calls, ["wait", "initialize"])
-        saved = Muster.Saved.new()
+        saved = Muster.Saved()
         self.assertTrue(manager.save(self.session, -1, True, saved, FOREVER, None))
         self.assertEqual(saved.prefix, self.run + "/ckpt-1")
         self.assertIn("step", calls)
         self.train()
-        skipped = Muster.Saved.new()
+        skipped = Muster.Saved()
         self.assertTrue(manager.save(self.session, -1, True, skipped, FOREVER, None))
         self.assertTrue(skipped.skipped)
         self.assertTrue(manager.sync(FOREVER, None))
@@ -448,7 +448,7 @@ class Manager(SaverCase):
             raise GLib.Error.new_literal(Muster.error_quark(), "no step", Muster.Error.UNAVAILABLE)
 
         manager = self.make(checkpoint_interval=1, read_step=read_step)
-        self.assertFails(Muster.Error.UNAVAILABLE, "no step", manager.save, self.session, -1, True, Muster.Saved.new(),
+        self.assertFails(Muster.Error.UNAVAILABLE, "no step", manager.save, self.session, -1, True, Muster.Saved(),
                          FOREVER, None)
 
 

@@ -32,7 +32,7 @@ class Manager(case.TestCase):
         self.master = MusterEngine.Master.new()
 
     def manager(self, **fields):
-        options = Muster.SessionManagerOptions.new()
+        options = Muster.SessionManagerOptions()
         options.ready_op, options.local_init_op = self.scaffold.ready_op(), self.scaffold.local_init_op()
         for name, value in fields.items():
             setattr(options, name, value)
@@ -115,12 +115,12 @@ class Manager(case.TestCase):
         session = manager.wait_for_session_finish(result, None)
         saver, deadline = Muster.Saver.new(self.scaffold.meta_graph(), None), Muster.WAIT_FOREVER
         prefix = saver.save_finish(self.in_background(saver.save_async, session, self.folder, 7, deadline))
-        options, restored = Muster.RestoreOptions.new(prefix, None), Muster.Restored.new()
+        options, restored = Muster.RestoreOptions.new(prefix, None), Muster.Restored()
         self.assertTrue(saver.restore_finish(self.in_background(saver.restore_async, session, options, deadline), restored))
         self.assertEqual(restored.prefix, prefix)
 
     def test_a_training_in_the_background(self):
-        training, trained = Muster.Training.new(self.scaffold, MusterEngine.Master.new()), Muster.Trained.new()
+        training, trained = Muster.Training.new(self.scaffold, MusterEngine.Master.new()), Muster.Trained()
         training.batches, training.feeds = Muster.Batches.new([case.tensor("f", [1, 2]), case.tensor("f", [3, 5])], 2, 7), ["x:0", "y:0"]
         training.until_step = 2
         self.assertTrue(Muster.train_finish(self.in_background(Muster.train_async, training), trained))
@@ -155,7 +155,7 @@ class Manager(case.TestCase):
         self.assertEqual(session.manager_lease().model(), "linreg")
 
     def test_options_are_copied(self):
-        options = Muster.SessionManagerOptions.new()
+        options = Muster.SessionManagerOptions()
         options.model = "linreg"
         options.local_init_ops = [self.scaffold.local_init_op()]
         options.cluster = ["ps:0=localhost:1"]

@@ -168,7 +168,7 @@ class Sessions(TestCase):
         training = Muster.Training.new(case.linreg(), Muster.Master.new_for_target(self.serve()))
         training.batches, training.feeds = Muster.Batches.new([case.tensor("f", [1, 2, 3, 4]), case.tensor("f", [2, 4, 6, 8])], 2, 0), ["x:0", "y:0"]
         training.model, training.loss, training.until_step, training.task, training.n_tasks = "never", "loss:0", 5, "worker:0", 2
-        self.assertInterrupted(Muster.train, training, Muster.Trained.new())
+        self.assertInterrupted(Muster.train, training, Muster.Trained())
 
     def test_with_hooks_go_on_too(self):
         class Hook(Muster.Hook):
@@ -190,13 +190,13 @@ class Files(TestCase):
 
     def test_of_a_store_that_never_answers_end_by_ctrl_c(self):
         os.environ.update(AWS_ACCESS_KEY_ID="id", AWS_SECRET_ACCESS_KEY="secret", no_proxy="127.0.0.1")
-        options = Muster.S3Options.new()
+        options = Muster.S3Options()
         options.endpoint_url, options.region = self.silent().replace("grpc", "http"), "eu-central-1"
         options.clock = Muster.system_clock()
         store = Muster.s3_storage_new(options)
         self.assertInterrupted(store.read, "s3://bucket/run/checkpoint")
         self.assertInterrupted(Muster.latest_checkpoint, store, "s3://bucket/run")
-        saver = Muster.SaverOptions.new()
+        saver = Muster.SaverOptions()
         saver.storage = store
         self.assertInterrupted(Muster.Saver.new(case.linreg().meta_graph(), saver).latest_checkpoint, "s3://bucket/run")
 

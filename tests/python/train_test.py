@@ -75,7 +75,7 @@ class Train(case.TestCase):
             job = training(Muster.Master.new_for_target(target), is_elastic=True, min_tasks=1, max_tasks=8, model="linreg",
                            until_step=20, ends_job=True, checkpoint_dir=self.folder)
             job.observer = observer
-            trained = Muster.Trained.new()
+            trained = Muster.Trained()
             self.assertTrue(Muster.train(job, trained, None))
             self.assertEqual((trained.step, trained.is_reached), (20, True))
         self.assertEqual(roles, [(True, 0), (False, 0)])
@@ -87,10 +87,10 @@ class Train(case.TestCase):
         observer.connect("saved", lambda _, saved: seen.append(("saved", saved.step, saved.prefix)))
         observer.connect("progress", lambda _, state: seen.append(("progress", state.step, state.until_step)) and False)
         first = training(checkpoint_dir=self.folder, until_step=10, save_steps=100, save_blocking=True)
-        first.saver = Muster.SaverOptions.new()
+        first.saver = Muster.SaverOptions()
         first.observer = observer
         first.session.clock = Muster.system_clock()
-        trained = Muster.Trained.new()
+        trained = Muster.Trained()
         self.assertTrue(Muster.train(first, trained, None))
         self.assertEqual((trained.step, trained.is_reached, trained.n_recoveries), (10, True, 0))
         self.assertEqual(trained.goodput.step, 10)
@@ -133,7 +133,7 @@ class Train(case.TestCase):
             self.assertFails(Muster.Error.UNIMPLEMENTED, "needs 1 operation (NoSuchOp in 1 node) that " + remedy, Muster.train,
                              job, None, None)
             self.assertEqual([], [name for name in os.listdir(run) if not name.startswith("events.")])
-        options = Muster.SessionManagerOptions.new()
+        options = Muster.SessionManagerOptions()
         for names, feeds, fits in (["odd"], None, False), (["train"], None, True), (["muster/train"], ["odd"], True):
             options.will_run, options.will_feed = names, feeds
             manager = Muster.SessionManager.new(scaffold.graph(), options)
@@ -152,7 +152,7 @@ class Train(case.TestCase):
         observer.connect("progress", lambda _, state: state.step >= 1)
         endless = training(until_step=1 << 40)
         endless.observer = observer
-        trained = Muster.Trained.new()
+        trained = Muster.Trained()
         self.assertTrue(Muster.train(endless, trained, None))
         self.assertFalse(trained.is_reached)
 
@@ -171,7 +171,7 @@ class Train(case.TestCase):
         job.preemption = preemption
         job.observer = observer
         self.assertFalse(preemption.is_requested())
-        trained = Muster.Trained.new()
+        trained = Muster.Trained()
         Muster.train(job, trained, None)
         self.assertTrue(preemption.is_requested())
         report = preemption.get_report()
@@ -359,7 +359,7 @@ class Positions(case.TestCase):
         self.assertFalse(Muster.position_hook_awaits(hook)[0])
 
         saver = Muster.Saver.new(meta_graph, None)
-        guard = Muster.PositionGuard.new()
+        guard = Muster.PositionGuard()
         guard.global_step = scaffold.global_step()
         Muster.position_guard(saver, meta_graph, guard.copy())
         prefix = saver.save(session.session(), self.folder, 4, FOREVER, None)

@@ -208,15 +208,6 @@ typedef struct {
 GType muster_position_guard_get_type (void);
 
 /**
- * muster_position_guard_new:
- *
- * A guard on the heap, for other languages.
- *
- * Returns: (transfer full): the defaults
- */
-MusterPositionGuard *muster_position_guard_new (void);
-
-/**
  * muster_position_guard:
  * @saver: a saver
  * @meta_graph: its model

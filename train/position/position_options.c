@@ -10,12 +10,6 @@
 
 MUSTER_DEFINE_OPTIONS (MusterPositionGuard, muster_position_guard)
 
-MusterPositionGuard *
-muster_position_guard_new (void)
-{
-  return g_new0 (MusterPositionGuard, 1);
-}
-
 MUSTER_DEFINE_OPTIONS (MusterPositionOptions, muster_position_options)
 
 MusterPositionOptions *

@@ -224,8 +224,14 @@ def _set_option(options, name, value):
         raise TypeError("%s has no option '%s'; its options are %s" % (cls.__name__, name, ", ".join(sorted(_options.fields(cls)))))
 
 
+def _blank(cls):
+    """A zeroed struct. PyGObject's own wouldn't free what is put in it: the value has a copy, made and freed by its type."""
+    return GObject.Value(cls.__gtype__, _gi.Boxed.__new__(cls)).get_boxed()
+
+
 def _make_options(cls, new, fields):
-    options = cls.new(*(_options.plain(fields.pop(argument.get_name(), None)) for argument in new.get_arguments()))
+    given = [_options.plain(fields.pop(argument.get_name(), None)) for argument in new.get_arguments()] if new is not None else []
+    options = cls.new(*given) if new is not None else _blank(cls)
     for name, value in fields.items():
         _set_option(options, name, value)
     return options
@@ -252,9 +258,14 @@ def _refuse_unknown(cls):
     cls.__setattr__ = __setattr__
 
 
-def _options_class(cls, new):
-    cls.__new__ = staticmethod(lambda cls, **fields: _make_options(cls, new, fields))
-    cls.__init__ = lambda self, **fields: None
+def _make_by_name(cls, info):
+    """Options take keywords. Another struct without new () in C is blank."""
+    new = next((method for method in info.get_methods() if method.is_constructor() and method.get_name() == "new"), None)
+    if info.get_name().endswith(_options.NAMES):
+        cls.__new__ = staticmethod(lambda cls, **fields: _make_options(cls, new, fields))
+        cls.__init__ = lambda self, **fields: None
+    elif new is None and info.get_fields() and issubclass(cls, _gi.Boxed):
+        cls.__new__ = staticmethod(_blank)
 
 
 # --- reports ---
@@ -358,11 +369,10 @@ def _adapt_class(info):
     cls, awaitables = None, []
     if isinstance(info, _gi.StructInfo):
         _refuse_unknown(getattr(Muster, info.get_name()))
+        _make_by_name(getattr(Muster, info.get_name()), info)
         if info.get_name().endswith(_options.NAMES):
             _options.nest(Muster, getattr(Muster, info.get_name()), info)
     for method in info.get_methods():
-        if isinstance(info, _gi.StructInfo) and method.is_constructor() and method.get_name() == "new" and info.get_name().endswith(_options.NAMES):
-            _options_class(getattr(Muster, info.get_name()), method)
         adapted, awaitable = _calls.adapt(method, method, _Namespace)
         if adapted is None:
             continue

@@ -68,7 +68,7 @@ MUSTER_TEST (S3Storage, is_an_object_store_of_its_scheme_only)
 MUSTER_TEST (S3Options, a_copy_owns_what_it_has)
 {
   char region[] = "eu-central-1";
-  MusterS3Options *options = muster_s3_options_new ();
+  MusterS3Options *options = g_new0 (MusterS3Options, 1);
   options->region = g_strdup (region);
   options->clock = g_object_ref (muster_system_clock ());
 
