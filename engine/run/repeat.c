@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory_account_private.h"
-#include "base/parallel_private.h"
+#include "engine/run/parallel.h"
 #include "engine/run/plan.h"
 #include "engine/run/slots.h"
 #include "graph/buffer_pool_private.h"

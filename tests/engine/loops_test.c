@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Loops that several processors share: each element is where and what it has to be, for any number
  * of threads. */
-#include "base/parallel_private.h"
+#include "engine/run/parallel.h"
 #include "tests/engine/fixture.h"
 
 #include <math.h>

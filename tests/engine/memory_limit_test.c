@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process's limit of memory, as the engine keeps it.
 #include "base/memory_account_private.h"
-#include "base/parallel_private.h"
 #include "engine/resources/lookup_dense.h"
 #include "engine/resources/lookup_store.h"
+#include "engine/run/parallel.h"
 #include "engine/run/registry.h"
 #include "engine/run/slots.h"
 #include "engine/session/op_tables.h"

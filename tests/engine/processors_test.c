@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Kernels on many processors: what they compute is the same, bit by bit, for any number of threads.
  */
-#include "base/parallel_private.h"
+#include "engine/run/parallel.h"
 #include "tests/engine/fixture.h"
 
 #include <math.h>

@@ -3,8 +3,8 @@
 #include "engine/kernels/array/gather.h"
 #include "engine/kernels/array/array_op_tables.h"
 
-#include "base/parallel_private.h"
 #include "engine/kernels/math/arithmetic.h"
+#include "engine/run/parallel.h"
 
 #include <string.h>
 

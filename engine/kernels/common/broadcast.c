@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/kernels/common/broadcast.h"
 
-#include "base/parallel_private.h"
+#include "engine/run/parallel.h"
 
 #include <string.h>
 

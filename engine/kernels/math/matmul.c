@@ -8,8 +8,8 @@
 #include "engine/kernels/math/math_op_tables.h"
 
 #include "base/log_private.h"
-#include "base/parallel_private.h"
 #include "engine/kernels/math/complex.h"
+#include "engine/run/parallel.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reductions over axes, and positions of extremes. */
-#include "base/parallel_private.h"
 #include "engine/kernels/common/broadcast.h"
 #include "engine/kernels/math/math_op_tables.h"
+#include "engine/run/parallel.h"
 
 #include <complex.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "engine/kernels/training/training.h"
 #include "engine/kernels/training/training_op_tables.h"
 
-#include "base/parallel_private.h"
+#include "engine/run/parallel.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

@@ -2,9 +2,9 @@
 /* Optimizers with a gradient for some rows of the variable: embeddings. The formulas are those of
  * training_rules.c, over one row for each index, in order, so that a row may come more than once.
  */
-#include "base/parallel_private.h"
 #include "engine/kernels/training/training.h"
 #include "engine/kernels/training/training_op_tables.h"
+#include "engine/run/parallel.h"
 
 #include <string.h>
 

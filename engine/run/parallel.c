@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Runs the pieces of a loop on idle processors. The caller's thread takes pieces, too, so that a
  * loop doesn't depend on other threads. */
-#include "base/parallel_private.h"
+#include "engine/run/parallel.h"
 
 #define MAX_THREADS 63
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/parallel_private.h"
+#include "engine/run/parallel.h"
 #include "tests/gtest_shim.h"
 
 enum { N = 100003, SIZE = 1000, N_CALLERS = 4, N_ROUNDS = 50 };
