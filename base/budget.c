@@ -35,25 +35,6 @@ muster_budget_take (MusterBudget *self, gsize n_bytes, GError **error)
   return TRUE;
 }
 
-static gsize
-size_of_items (gsize n, gsize size)
-{
-  gsize n_bytes;
-  return g_size_checked_mul (&n_bytes, n, size) ? n_bytes : G_MAXSIZE;
-}
-
-gboolean
-muster_budget_take_items (MusterBudget *self, gsize n, gsize size, GError **error)
-{
-  return muster_budget_take (self, size_of_items (n, size), error);
-}
-
-gboolean
-muster_budget_take_owned_items (MusterBudget *self, gsize n, gsize size, GError **error)
-{
-  return muster_budget_take_owned (self, size_of_items (n, size), error);
-}
-
 void
 muster_budget_release (MusterBudget *self, gsize n_bytes)
 {
@@ -83,7 +64,7 @@ alloc (gsize n_bytes, gpointer (*try) (gsize), GError **error)
 static gpointer
 alloc_counted (MusterBudget *self, gsize n, gsize size, gpointer (*try) (gsize), GError **error)
 {
-  const gsize n_bytes = size_of_items (MAX (n, 1), MAX (size, 1));
+  const gsize n_bytes = muster_budget_size (MAX (n, 1), MAX (size, 1));
   if (!muster_budget_take (self, n_bytes, error))
     return NULL;
   gpointer memory = alloc (n_bytes, try, error);
@@ -107,7 +88,7 @@ muster_budget_alloc0 (MusterBudget *self, gsize n, gsize size, GError **error)
 static gpointer
 alloc_owned (MusterBudget *self, gsize n, gsize size, gpointer (*try) (gsize), GError **error)
 {
-  const gsize n_bytes = size_of_items (MAX (n, 1), MAX (size, 1));
+  const gsize n_bytes = muster_budget_size (MAX (n, 1), MAX (size, 1));
   return muster_budget_take_owned (self, n_bytes, error) ? alloc (n_bytes, try, error) : NULL;
 }
 

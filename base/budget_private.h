@@ -18,6 +18,14 @@ struct _MusterBudget {
   gsize counted; /* those of them that the process's account has for this budget */
 };
 
+/* The bytes of n items, which may be too many to count: then more than any budget has. */
+static inline gsize
+muster_budget_size (gsize n, gsize size)
+{
+  gsize n_bytes;
+  return g_size_checked_mul (&n_bytes, n, size) ? n_bytes : G_MAXSIZE;
+}
+
 /* Gives back what it has drawn from the account; its user has freed it. */
 void muster_budget_clear (MusterBudget *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterBudget, muster_budget_clear)
@@ -26,8 +34,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterBudget, muster_budget_clear)
 gboolean muster_budget_refuse (const MusterBudget *self, gsize n_bytes, GError **error);
 
 gboolean muster_budget_take (MusterBudget *self, gsize n_bytes, GError **error);
-/* The same for n items of size bytes. The product may overflow. */
-gboolean muster_budget_take_items (MusterBudget *self, gsize n, gsize size, GError **error);
+static inline gboolean
+muster_budget_take_items (MusterBudget *self, gsize n, gsize size, GError **error)
+{
+  return muster_budget_take (self, muster_budget_size (n, size), error);
+}
 /* Returns bytes when their memory is freed. */
 void muster_budget_release (MusterBudget *self, gsize n_bytes);
 
@@ -43,7 +54,11 @@ muster_budget_take_owned (MusterBudget *self, gsize n_bytes, GError **error)
   self->taken += n_bytes;
   return TRUE;
 }
-gboolean muster_budget_take_owned_items (MusterBudget *self, gsize n, gsize size, GError **error);
+static inline gboolean
+muster_budget_take_owned_items (MusterBudget *self, gsize n, gsize size, GError **error)
+{
+  return muster_budget_take_owned (self, muster_budget_size (n, size), error);
+}
 
 /* Takes n items of size bytes and allocates them (free with g_free ()). NULL only with an error. */
 gpointer muster_budget_alloc (MusterBudget *self, gsize n, gsize size, GError **error);
