@@ -61,7 +61,7 @@ MODULES = {
     "status": ["base", "rpc/proto", "master", "ready"],
     "server/core": ["base", "rpc", "rpc/server", "master", "ready"],
     "server/services": ["base", "graph", "rpc/proto", "rpc/messages", "rpc/server", "master", "ready", "server/core"],
-    "server/gateway": ["base", "graph", "rpc/messages", "rpc/server", "master/remote", "ready", "server/core", "server/services"],
+    "server/gateway": ["base", "graph", "rpc/messages", "rpc/proto", "rpc/server", "master/remote", "ready", "server/core", "server/services"],
     "server/http": ["base", "checkpoint/s3", "rpc", "rpc/proto", "master", "status", "server/core", "server/services"],
     "server": ["base", "rpc", "rpc/proto", "rpc/server", "master", "server/core", "server/services", "server/gateway", "server/http"],
     "tensorflow": ["base", "rpc", "rpc/proto", "rpc/client", "master", "master/remote", "session/cluster"],

@@ -140,7 +140,7 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->announcing = muster_announce_service_new (self);
   self->membership = muster_member_service_new (self);
   if (muster_master_is_remote (master)) {
-    self->gateway = muster_gateway_new (self);
+    self->gateway = muster_gateway_new (self, wanted->needed);
     muster_gateway_enter (self->gateway);
   } else {
     muster_master_service_enter (self);
@@ -308,6 +308,7 @@ muster_server_stop (MusterServer *self, gint64 grace_us)
   if (is_first)
     log_stop (self, grace_us);
   g_clear_pointer (&self->itself, muster_rpc_client_unref);
+  muster_gateway_stop (self->gateway);
   muster_health_service_stop (self->health);
   muster_announce_service_stop (self->announcing);
   muster_member_service_stop (self->membership);

@@ -28,6 +28,9 @@ typedef struct {
   gint64 chief_lease_us;       /* 0: 15 s: a chief that is silent for this long loses its model */
   gint64 idle_session_us; /* 0: never: close sessions of clients that don't renew if unused for this
                              long */
+  /* (nullable) (array zero-terminated=1) "ps:0=HOST:PORT": tasks of TensorFlow's that the sessions
+   * of a master behind gRPC need. A restart of one is noticed within a second, and ends them. */
+  const char *const *needed;
   /* (nullable) Names by which clients of the HTTP port may know this server, besides localhost, its
    * host's name and IP addresses. */
   const char *const *http_hosts;

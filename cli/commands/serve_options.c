@@ -134,6 +134,7 @@ muster_serve_options_clear (MusterServeOptions *self)
   g_clear_pointer (&self->http_hosts, g_strfreev);
   g_clear_pointer (&self->expected, g_strfreev);
   g_clear_pointer (&self->cluster, muster_cluster_spec_free);
+  g_clear_pointer (&self->needed, g_strfreev);
   g_clear_pointer (&self->flags, muster_flags_free);
   g_clear_pointer (&self->file, muster_config_file_free);
   g_clear_pointer (&self->given, g_strfreev);

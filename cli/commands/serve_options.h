@@ -23,6 +23,7 @@ typedef struct {
   GArray *users;                /* (owned) (nullable) (element-type guint32) those of allow_users */
   char **data_dirs;             /* (owned) (nullable) */
   MusterClusterSpec *cluster;   /* (owned) (nullable) whose task the master is to be */
+  char **needed;                /* (owned) (nullable) the tasks that the cluster's task needs */
   char **http_hosts;            /* (owned) (nullable) */
   char *log_level, *log_format; /* (owned) (nullable) */
   MusterFlags *flags;           /* (owned) */

@@ -124,6 +124,7 @@ muster_serve_options_server (MusterServeOptions *self, MusterServerOptions *serv
   options.users = (const guint32 *)(gconstpointer)self->users->data;
   options.n_users = self->users->len;
   options.expected = (const char *const *)self->expected;
+  options.needed = (const char *const *)self->needed;
   options.http_hosts = (const char *const *)self->http_hosts;
   *server = options;
   return TRUE;
@@ -194,6 +195,8 @@ muster_serve_options_task (MusterServeOptions *self, GError **error)
   self->cluster = muster_cluster_spec_new_for_task (g_getenv ("TF_CONFIG"), self->task, error);
   if (self->cluster == NULL)
     return FALSE;
+  if (muster_cluster_spec_trainer (self->cluster) >= 0)
+    self->needed = muster_cluster_spec_peers (self->cluster);
   const MusterClusterTask *own = muster_cluster_spec_own (self->cluster);
   if (own != NULL && !muster_address_parse (own->address, &host, &port, error))
     return FALSE;

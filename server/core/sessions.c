@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The sessions that a server serves, by handle: uses of a session, which a close waits for,
- * leases, and the handles that a reset ended. Lookups share a read lock. */
+ * leases, and the handles that a reset or a loss ended. Lookups share a read lock. */
 #include "server/core/sessions.h"
 
 #include "base/blocking_private.h"
@@ -13,9 +13,9 @@
 
 /* After this many closed sessions, memory is returned to the system. */
 #define MANY_LEFT 32
-/* Number of handles kept per generation of resets, because a master behind a gateway may be
- * reset any number of times. */
-#define MOST_RESET 10000
+/* Number of handles kept per generation of ends, because a master behind a gateway may be reset any
+ * number of times. */
+#define MOST_ENDED 10000
 
 struct _MusterSessions {
   MusterClock *clock;   /* (owned) */
@@ -23,8 +23,9 @@ struct _MusterSessions {
   GRWLock lock;
   GHashTable *table; /* (owned) (element-type utf8 MusterServed) guarded by lock; the keys are the
                         values' */
-  /* (owned) handles ended by the last reset and by the one before; guarded by lock */
-  GHashTable *reset, *reset_before;
+  /* (owned) (element-type utf8 utf8) why the handles were ended by the last reset or loss, and by
+   * the one before; guarded by lock */
+  GHashTable *ended, *ended_before;
   guint n_left; /* since the memory was last trimmed; guarded by lock */
 };
 
@@ -83,7 +84,14 @@ muster_served_unref (MusterServed *self)
   g_cond_clear (&self->settled);
   g_object_unref (self->session);
   g_free (self->handle);
+  g_free (self->why_lost);
   g_free (self);
+}
+
+const char *
+muster_served_why_lost (MusterServed *self)
+{
+  return g_atomic_int_get (&self->is_closed) ? self->why_lost : NULL;
 }
 
 void
@@ -170,8 +178,8 @@ muster_sessions_new (MusterClock *clock, MusterLimits *limits)
   g_rw_lock_init (&self->lock);
   self->table =
       g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify)muster_served_unref);
-  self->reset = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  self->reset_before = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->ended = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  self->ended_before = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   return self;
 }
 
@@ -181,8 +189,8 @@ muster_sessions_free (MusterSessions *self)
   if (self == NULL)
     return;
   g_hash_table_unref (self->table);
-  g_hash_table_unref (self->reset);
-  g_hash_table_unref (self->reset_before);
+  g_hash_table_unref (self->ended);
+  g_hash_table_unref (self->ended_before);
   g_rw_lock_clear (&self->lock);
   g_object_unref (self->clock);
   g_free (self);
@@ -201,7 +209,7 @@ put (MusterSessions *self, char *handle, MusterSession *session, guint64 graph_b
 {
   MusterServed *served = served_new (handle, session, timeout_us, lease_us);
   served->graph_bytes = graph_bytes;
-  served->last_us = muster_clock_now_us (self->clock);
+  served->last_us = served->since_us = muster_clock_now_us (self->clock);
   g_hash_table_insert (self->table, served->handle, muster_served_ref (served));
   return served;
 }
@@ -237,21 +245,23 @@ muster_sessions_enter (MusterSessions *self, const char *handle, MusterSession *
   return served;
 }
 
-static gboolean
-was_reset (MusterSessions *self, const char *handle)
+/* (transfer full) (nullable) */
+static char *
+why_ended (MusterSessions *self, const char *handle)
 {
   g_rw_lock_reader_lock (&self->lock);
-  gboolean was_reset = g_hash_table_contains (self->reset, handle) ||
-                       g_hash_table_contains (self->reset_before, handle);
+  const char *why = g_hash_table_lookup (self->ended, handle);
+  char *copy = g_strdup (why != NULL ? why : g_hash_table_lookup (self->ended_before, handle));
   g_rw_lock_reader_unlock (&self->lock);
-  return was_reset;
+  return copy;
 }
 
 static MusterServed *
 unless_unknown (MusterSessions *self, MusterServed *served, const char *handle, GError **error)
 {
-  if (served == NULL && was_reset (self, handle))
-    muster_fail (error, MUSTER_ERROR_ABORTED, "Session %s was ended " MUSTER_BY_RESET, handle);
+  g_autofree char *why = served == NULL ? why_ended (self, handle) : NULL;
+  if (why != NULL)
+    muster_fail (error, MUSTER_ERROR_ABORTED, "Session %s was %s", handle, why);
   else if (served == NULL)
     muster_fail (error, MUSTER_ERROR_ABORTED,
                  "Session %s is not found. Possibly, this master has restarted.", handle);
@@ -334,21 +344,25 @@ muster_sessions_take (MusterSessions *self, const char *handle, GError **error)
   return unless_unknown (self, served, handle, error);
 }
 
-/* Forgets the handles of the reset before the last. Call with the writer's lock held. */
+/* Forgets the handles of the end before the last. Call with the writer's lock held. */
 static void
-begin_reset (MusterSessions *self)
+begin_end (MusterSessions *self)
 {
-  GHashTable *oldest = self->reset_before;
-  self->reset_before = self->reset;
-  self->reset = oldest;
+  GHashTable *oldest = self->ended_before;
+  self->ended_before = self->ended;
+  self->ended = oldest;
   g_hash_table_remove_all (oldest);
 }
 
+/* why_lost NULL: by a reset. */
 static void
-note_reset (MusterSessions *self, MusterServed *served)
+note_end (MusterSessions *self, MusterServed *served, const char *why_lost)
 {
-  g_hash_table_add (self->reset, g_strdup (served->handle));
-  g_atomic_int_set (&served->was_reset, TRUE);
+  g_hash_table_insert (self->ended, g_strdup (served->handle),
+                       why_lost != NULL ? g_strdup_printf ("lost: %s", why_lost)
+                                        : g_strdup ("ended " MUSTER_BY_RESET));
+  served->why_lost = g_strdup (why_lost);
+  g_atomic_int_set (&served->was_reset, why_lost == NULL);
 }
 
 MusterServed *
@@ -357,9 +371,9 @@ muster_sessions_take_reset (MusterSessions *self, const char *handle)
   gpointer served = NULL;
   g_rw_lock_writer_lock (&self->lock);
   if (g_hash_table_steal_extended (self->table, handle, NULL, &served)) {
-    if (g_hash_table_size (self->reset) >= MOST_RESET)
-      begin_reset (self);
-    note_reset (self, served);
+    if (g_hash_table_size (self->ended) >= MOST_ENDED)
+      begin_end (self);
+    note_end (self, served, NULL);
     leave_table (self, served);
   }
   g_rw_lock_writer_unlock (&self->lock);
@@ -378,24 +392,39 @@ muster_sessions_trim (MusterSessions *self)
     (void)malloc_trim (0); /* it is irrelevant whether memory was returned */
 }
 
-GPtrArray *
-muster_sessions_take_all (MusterSessions *self)
+/* why_lost NULL: by a reset. */
+static GPtrArray *
+take_before (MusterSessions *self, gint64 before_us, const char *why_lost)
 {
   GPtrArray *all = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_served_unref);
   GHashTableIter iter;
   gpointer value;
   g_rw_lock_writer_lock (&self->lock);
   if (g_hash_table_size (self->table) > 0)
-    begin_reset (self);
+    begin_end (self);
   g_hash_table_iter_init (&iter, self->table);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
-    note_reset (self, value);
+    if (((MusterServed *)value)->since_us >= before_us)
+      continue;
+    note_end (self, value, why_lost);
     leave_table (self, value);
     g_ptr_array_add (all, value);
     g_hash_table_iter_steal (&iter);
   }
   g_rw_lock_writer_unlock (&self->lock);
   return all;
+}
+
+GPtrArray *
+muster_sessions_take_lost (MusterSessions *self, gint64 before_us, const char *why)
+{
+  return take_before (self, before_us, why);
+}
+
+GPtrArray *
+muster_sessions_take_all (MusterSessions *self)
+{
+  return take_before (self, MUSTER_WAIT_FOREVER, NULL);
 }
 
 void
@@ -405,8 +434,8 @@ muster_sessions_unsay_reset (MusterSessions *self, GPtrArray *taken)
   for (guint i = 0; i < taken->len; i++) {
     MusterServed *served = taken->pdata[i];
     g_atomic_int_set (&served->was_reset, FALSE);
-    if (!g_hash_table_remove (self->reset, served->handle))
-      g_hash_table_remove (self->reset_before, served->handle);
+    if (!g_hash_table_remove (self->ended, served->handle))
+      g_hash_table_remove (self->ended_before, served->handle);
   }
   g_rw_lock_writer_unlock (&self->lock);
 }

@@ -34,6 +34,8 @@ typedef struct {
   gint n_uses;            /* atomic: calls that use it */
   gint is_closed;         /* atomic: closed by its client or a reset, or expired */
   gint was_reset;         /* atomic: closed by a reset; set before is_closed */
+  char *why_lost;         /* (owned) (nullable) set before is_closed; see below */
+  gint64 since_us;        /* when it was added */
   gint n_lasting;         /* atomic: calls that a close waits for; they are uses, too */
 
   GMutex extending;     /* one extension at a time */
@@ -61,6 +63,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterServed, muster_served_unref)
 
 void muster_served_task_free (MusterServedTask *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterServedTask, muster_served_task_free)
+/* Why the master has lost the session, as muster_sessions_take_lost () was told; NULL: it hasn't.
+ */
+const char *muster_served_why_lost (MusterServed *self);
 /* Sets the session's task (transfer full) (nullable). */
 void muster_served_set_task (MusterServed *self, MusterServedTask *task);
 
@@ -114,6 +119,10 @@ MusterServed *muster_sessions_take (MusterSessions *self, const char *handle, GE
 /* The same for a session ended by a reset elsewhere, without an error; later lookups report the
  * reset. */
 MusterServed *muster_sessions_take_reset (MusterSessions *self, const char *handle);
+/* Removes those that were added before before_us, which the master has lost (transfer full)
+ * (element-type MusterServed), in no order. Later lookups of these say why: "ps:0 was restarted".
+ */
+GPtrArray *muster_sessions_take_lost (MusterSessions *self, gint64 before_us, const char *why);
 /* Removes all, for a reset (transfer full) (element-type MusterServed), in no order. Later lookups
  * of these report the reset, until the second reset after it. */
 GPtrArray *muster_sessions_take_all (MusterSessions *self);

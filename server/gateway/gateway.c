@@ -375,12 +375,20 @@ list_devices (MusterRpcCall *call, GBytes *request, gpointer data)
 /* --- the gateway --- */
 
 MusterGateway *
-muster_gateway_new (MusterServer *server)
+muster_gateway_new (MusterServer *server, const char *const *needed)
 {
   MusterGateway *self = g_new0 (MusterGateway, 1);
   self->server = server;
   self->graphs = muster_gateway_graphs_new ();
+  self->tasks = muster_gateway_tasks_new (server, needed);
   return self;
+}
+
+void
+muster_gateway_stop (MusterGateway *self)
+{
+  if (self != NULL)
+    muster_gateway_tasks_stop (self->tasks);
 }
 
 void
@@ -389,6 +397,7 @@ muster_gateway_free (MusterGateway *self)
   if (self == NULL)
     return;
   muster_gateway_graphs_unref (self->graphs);
+  muster_gateway_tasks_free (self->tasks);
   g_free (self);
 }
 

@@ -12,7 +12,10 @@ G_BEGIN_DECLS
 
 typedef struct _MusterGateway MusterGateway;
 
-MusterGateway *muster_gateway_new (MusterServer *server);
+/* needed: see MusterServerOptions. */
+MusterGateway *muster_gateway_new (MusterServer *server, const char *const *needed);
+/* Looks after no task any more. Idempotent. */
+void muster_gateway_stop (MusterGateway *self);
 void muster_gateway_free (MusterGateway *self);
 void muster_gateway_enter (MusterGateway *self);
 

@@ -28,6 +28,16 @@ guint muster_gateway_graphs_size (MusterGatewayGraphs *self);
  * Bounded: a forgotten one counts as new. */
 #define MUSTER_GATEWAY_SEEN 8192
 
+/* Looks after the tasks that the master's sessions need. When one was restarted, the sessions from
+ * before are taken from the table, told why, and closed at the master, which ends their steps: a
+ * step that waits for something else, such as its input, notices nothing by itself. */
+typedef struct _MusterGatewayTasks MusterGatewayTasks;
+/* needed: see MusterServerOptions. */
+MusterGatewayTasks *muster_gateway_tasks_new (MusterServer *server, const char *const *needed);
+/* Idempotent. */
+void muster_gateway_tasks_stop (MusterGatewayTasks *self);
+void muster_gateway_tasks_free (MusterGatewayTasks *self);
+
 /* What is read from a request. */
 typedef struct {
   char handle[MUSTER_GATEWAY_MAX_HANDLE + 1];
@@ -67,6 +77,7 @@ typedef struct {
 struct _MusterGateway {
   MusterServer *server;              /* (not owned) */
   MusterGatewayGraphs *graphs;       /* (owned) */
+  MusterGatewayTasks *tasks;         /* (owned) */
   guint64 seen[MUSTER_GATEWAY_SEEN]; /* atomic */
   MusterGatewayMethod methods[MUSTER_GATEWAY_N_METHODS];
 };

@@ -67,8 +67,9 @@ typedef struct {
   guint64 node_bytes;     /* the size of ExtendSession's nodes */
   gint64 callable;        /* the callable to release */
   gboolean is_positioned; /* the new callable feeds a position */
-  guint64 *seen;          /* the step's slot */
-  guint64 mark;           /* the value to store there */
+  gboolean wants_errors_in_body;
+  guint64 *seen; /* the step's slot */
+  guint64 mark;  /* the value to store there */
 } Call;
 
 /* Call this before the response is sent: a client may act on the response. */
@@ -132,6 +133,29 @@ note_success (Call *self, const MusterRpcMessage *answer)
     (void)muster_served_remove_callable (self->guard.served, self->callable);
 }
 
+/* Ends a call otherwise than with the master's answer. */
+static void
+refuse_call (MusterRpcCall *call, gboolean in_body, const GError *error)
+{
+  if (!in_body) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_step_response_encode_error (&rope, error);
+  muster_rpc_call_reply (call, &rope);
+}
+
+/* A step that failed because its session is lost says why, whatever the master says of its end. */
+static GError *
+why_lost (MusterServed *served)
+{
+  const char *why = muster_served_why_lost (served);
+  return why == NULL ? NULL
+                     : g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session %s was lost: %s",
+                                    served->handle, why);
+}
+
 static void
 on_proxied (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
 {
@@ -140,6 +164,8 @@ on_proxied (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
   g_autoptr (GError) in_body =
       answer != NULL && self->kind == MUSTER_GATEWAY_STEP ? error_in (answer) : NULL;
   const GError *error = in_body != NULL ? in_body : muster_rpc_proxied_error (passed);
+  g_autoptr (GError) lost = error != NULL ? why_lost (self->guard.served) : NULL;
+  const gboolean wants_errors_in_body = self->wants_errors_in_body;
   end_call (self);
   if (error != NULL)
     muster_gateway_note_loss (self->guard.server->gateway, self->guard.served, error);
@@ -149,20 +175,10 @@ on_proxied (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
     note_step (self, error != NULL);
   muster_session_guard_clear (&self->guard);
   g_free (self);
-  muster_rpc_call_finish_proxied (call, passed);
-}
-
-/* Ends a call that isn't forwarded. */
-static void
-refuse_call (MusterRpcCall *call, const MusterGatewayPeek *peek, const GError *error)
-{
-  if (!peek->wants_errors_in_body) {
-    muster_rpc_call_finish (call, error);
-    return;
-  }
-  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  muster_step_response_encode_error (&rope, error);
-  muster_rpc_call_reply (call, &rope);
+  if (lost != NULL)
+    refuse_call (call, wants_errors_in_body, lost);
+  else
+    muster_rpc_call_finish_proxied (call, passed);
 }
 
 /* Returns FALSE with the error if a call can't be forwarded: its session is gone, or a limit is
@@ -206,13 +222,13 @@ open_call (MusterServer *server, MusterRpcCall *call, const MusterRpcMessage *re
   g_auto (MusterSessionGuard) guard = {0};
   if (!muster_gateway_peek (request, kind, &peek, &error) ||
       !admit (server, &peek, kind, &guard, &error)) {
-    refuse_call (call, &peek, error);
+    refuse_call (call, peek.wants_errors_in_body, error);
     return NULL;
   }
   MusterServed *served = guard.served;
   if (!allows_extension (served, server, peek.node_bytes, &error)) {
     muster_session_guard_end (&guard);
-    refuse_call (call, &peek, error);
+    refuse_call (call, peek.wants_errors_in_body, error);
     return NULL;
   }
   Call *self = g_new0 (Call, 1);
@@ -224,6 +240,7 @@ open_call (MusterServer *server, MusterRpcCall *call, const MusterRpcMessage *re
       .node_bytes = peek.node_bytes,
       .callable = peek.callable,
       .is_positioned = peek.is_positioned,
+      .wants_errors_in_body = peek.wants_errors_in_body,
   };
   if (muster_gateway_is_step (kind)) {
     muster_step_meter_begin (server->steps, self->began_us);

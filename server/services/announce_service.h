@@ -16,6 +16,9 @@ void muster_announce_service_enter (MusterAnnounceService *self);
 /* Notes a reset of the master, with the registry's n_claims before it; it ended n_sessions. */
 void muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims,
                                     guint n_sessions);
+/* The master may have lost its variables: prepared models aren't ready until that is asked again,
+ * in sessions of their own. */
+void muster_announce_service_doubt (MusterAnnounceService *self);
 /* Tells all chiefs that the server is draining. */
 void muster_announce_service_drain (MusterAnnounceService *self);
 /* Ends all leases' streams, and grants no more. Idempotent. */

@@ -42,6 +42,11 @@ class Tasks(peer.TestCase):
         with tf.Graph().as_default(), v1.Session(cluster.target(name)) as session:
             return sorted(device.name for device in session.list_devices() if device.device_type == "CPU")
 
+    def n_steps(self, cluster, name):
+        """That are running."""
+        limits = peer.muster_json("status", cluster.gateways[name])["limits"]
+        return sum(limit["used"] for limit in limits if limit["name"] == "steps")
+
     def test_train_together(self):
         """The chief and a worker, each at its own task, with the variables on the parameter server."""
         cluster = self.cluster("ps:0", "chief:0", "worker:0", chiefs=1)
@@ -77,6 +82,28 @@ class Tasks(peer.TestCase):
         cluster.start("ps:0")
         self.muster(cluster, "worker:0", *prepare)
         self.assertEqual(self.value(cluster, "worker:0", "b"), 3)
+
+    def test_notice_that_a_parameter_server_was_restarted(self):
+        """A step that waits for its input alone ends, which TensorFlow leaves where it is."""
+        cluster = self.cluster("ps:0", "worker:0")
+        meta = os.path.join(self.folder(), "waits.meta")
+        with tf.Graph().as_default():
+            v1.FIFOQueue(1, tf.float32).dequeue(name="waits")
+            v1.train.export_meta_graph(meta)
+        waits = subprocess.Popen([peer.MUSTER, "run", "--meta-graph=" + meta, "--fetch=waits:0"], env=cluster.environment("worker:0"),
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                 preexec_fn=peer.die_with_parent)
+        self.addCleanup(waits.communicate)
+        self.addCleanup(waits.kill)
+        peer.await_true(lambda: self.n_steps(cluster, "worker:0") == 1, "a step")
+        while waits.poll() is None:  # not by the first restart, if that is sooner than the gateway's next look
+            cluster.kill("ps:0")
+            cluster.start("ps:0")
+            try:
+                waits.wait(5)
+            except subprocess.TimeoutExpired:
+                pass
+        self.assertIn("ps:0 was restarted, and its variables are gone", waits.stderr.read())
 
 
 class Refused(peer.TestCase):
