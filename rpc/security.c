@@ -3,4 +3,3 @@
 #include "rpc/credentials.h"
 
 MUSTER_DEFINE_OPTIONS (MusterRpcSecurity, muster_rpc_security)
-

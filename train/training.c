@@ -25,4 +25,3 @@ muster_trained_clear (MusterTrained *self)
   g_return_if_fail (self != NULL);
   muster_session_report_clear (&self->report);
 }
-

@@ -3,4 +3,3 @@
 #include "checkpoint/edit/edit.h"
 
 MUSTER_DEFINE_OPTIONS (MusterEditOptions, muster_edit_options)
-

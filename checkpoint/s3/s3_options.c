@@ -4,4 +4,3 @@
 #include "base/fields_private.h"
 
 MUSTER_DEFINE_OPTIONS (MusterS3Options, muster_s3_options)
-

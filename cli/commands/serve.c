@@ -11,8 +11,10 @@
 #include "cli/output/log.h"
 #include "cli/output/notify.h"
 #include "rpc/address_private.h"
+#include "rpc/client/reach_probe_private.h"
 #include "rpc/server/open_files_private.h"
 #include "server/server.h"
+#include "session/cluster/cluster_spec_private.h"
 
 #include <signal.h>
 #include <string.h>
@@ -21,6 +23,7 @@
 /* The time for steps to end, once the chiefs have saved. */
 #define STEPS_END_US  (2 * MUSTER_SECOND)
 #define DRAIN_POLL_US (10 * MUSTER_MILLISECOND)
+#define CHIEF_POLL_US (100 * MUSTER_MILLISECOND)
 /* The server of a task before, which was killed or stops, holds the gateway for a moment. */
 #define GATEWAY_LIMIT_US (5 * MUSTER_SECOND)
 /* The minimum interval of status reports to the service manager. */
@@ -253,23 +256,21 @@ let_signals_end (const sigset_t *signals)
   pthread_sigmask (SIG_UNBLOCK, signals, NULL);
 }
 
-/* Waits until the chiefs have saved. Returns the time that is left for steps to end. */
-static gint64
-drain (MusterServer *server, gint64 grace_us)
+/* Waits until the chiefs have saved, at most until end_us. */
+static void
+drain (MusterServer *server, gint64 grace_us, gint64 end_us)
 {
   MusterClock *clock = muster_system_clock ();
-  gint64 began_us = muster_clock_now_us (clock);
-  gint64 end_us = muster_deadline_after (began_us, grace_us);
-  gint64 reserve_us = MIN (grace_us / 10, STEPS_END_US);
+  const gint64 left_us = muster_deadline_remaining (end_us, muster_clock_now_us (clock));
   g_autofree char *told = NULL;
   muster_log (G_LOG_LEVEL_INFO, "drain", "MUSTER_SECONDS", MUSTER_LOG_SECONDS (grace_us), "MESSAGE",
               "draining: no new sessions; chiefs save");
-  muster_server_drain (server, MAX (grace_us - reserve_us, 1));
+  muster_server_drain (server, MAX (left_us, 1));
   for (;;) {
     g_autofree char *awaited = NULL;
     gint64 now_us = muster_clock_now_us (clock);
-    if (muster_server_is_drained (server, &awaited) || now_us >= end_us - reserve_us)
-      return MIN (MAX (end_us - now_us, 0), STEPS_END_US);
+    if (muster_server_is_drained (server, &awaited) || now_us >= end_us)
+      return;
     if (g_strcmp0 (awaited, told) != 0) {
       muster_notify ("STATUS=draining: waiting for the chief of %s to save", awaited);
       muster_log (G_LOG_LEVEL_INFO, "drain", "MESSAGE", "waiting for the chief of %s to save",
@@ -281,12 +282,47 @@ drain (MusterServer *server, gint64 grace_us)
   }
 }
 
+/* A parameter server stops last: a chief whose server stops, too, may be saving its variables. A
+ * chief that goes on trains in the meantime. */
 static void
-stop (MusterServer *server, gint64 grace_us, const sigset_t *signals)
+await_chief (const MusterServeOptions *options, gint64 end_us)
 {
+  MusterClock *clock = muster_system_clock ();
+  const MusterClusterTask *chief =
+      options->cluster != NULL && muster_cluster_spec_trainer (options->cluster) < 0
+          ? muster_cluster_spec_chief_task (options->cluster)
+          : NULL;
+  gint64 now_us = muster_clock_now_us (clock);
+  gboolean is_told = FALSE;
+  MusterReachProber prober;
+  if (chief == NULL)
+    return;
+  muster_reach_prober_init (&prober, chief->address);
+  while (now_us < end_us && muster_reach_probe (&prober, end_us, NULL) == 0) {
+    if (!is_told)
+      muster_log (G_LOG_LEVEL_MESSAGE, "drain", "MESSAGE",
+                  "waiting for %s:%u at '%s' to stop: it may be saving", chief->job, chief->index,
+                  chief->address);
+    is_told = TRUE;
+    now_us = muster_clock_now_us (clock);
+    (void)muster_clock_wait_until (clock, MIN (now_us + CHIEF_POLL_US, end_us), NULL, NULL);
+  }
+  muster_reach_prober_clear (&prober);
+}
+
+static void
+stop (MusterServer *server, const MusterServeOptions *options, const sigset_t *signals)
+{
+  const gint64 grace_us = options->grace_us, reserve_us = MIN (grace_us / 10, STEPS_END_US);
   let_signals_end (signals);
   muster_notify ("STOPPING=1\nSTATUS=stopping");
-  muster_server_stop (server, drain (server, grace_us));
+  const gint64 end_us =
+      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), grace_us);
+  drain (server, grace_us, end_us - reserve_us);
+  await_chief (options, end_us - reserve_us);
+  const gint64 left_us =
+      muster_deadline_remaining (end_us, muster_clock_now_us (muster_system_clock ()));
+  muster_server_stop (server, MIN (left_us, STEPS_END_US));
 }
 
 /* What graphs print (Print, PrintV2) is their clients' text: neither a line of the log, nor what
@@ -378,6 +414,6 @@ muster_cli_serve (int argc, char **argv)
   say_ports (&ports, &options);
   log_start (&ports, &options);
   serve_until_end (server, &options, &signals);
-  stop (server, options.grace_us, &signals);
+  stop (server, &options, &signals);
   return MUSTER_EXIT_DONE;
 }

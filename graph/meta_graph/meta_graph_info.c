@@ -45,4 +45,3 @@ MUSTER_DEFINE_OPTIONS (MusterSaverInfo, muster_saver_info)
 MUSTER_DEFINE_OPTIONS (MusterExport, muster_export)
 
 MUSTER_DEFINE_OPTIONS (MusterImport, muster_import)
-

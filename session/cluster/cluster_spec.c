@@ -350,17 +350,25 @@ muster_cluster_spec_peers (const MusterClusterSpec *self)
   return (char **)g_ptr_array_steal (peers, NULL);
 }
 
+const MusterClusterTask *
+muster_cluster_spec_chief_task (const MusterClusterSpec *self)
+{
+  const char *job = job_of_chief (self);
+  gsize n;
+  const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
+  for (gsize i = 0; i < n; i++)
+    if (g_str_equal (tasks[i].job, job))
+      return &tasks[i];
+  return NULL;
+}
+
 char *
 muster_cluster_spec_chief (const MusterClusterSpec *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
 
-  const char *job = job_of_chief (self);
-  gsize n, i = 0;
-  const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
   if (!muster_cluster_spec_has_own_masters (self) || muster_cluster_spec_is_chief (self))
     return NULL;
-  while (i < n && !g_str_equal (tasks[i].job, job))
-    i++;
-  return i < n ? name_of (&tasks[i]) : NULL;
+  const MusterClusterTask *chief = muster_cluster_spec_chief_task (self);
+  return chief != NULL ? name_of (chief) : NULL;
 }

@@ -18,6 +18,9 @@ struct _MusterClusterSpec {
 /* This process's task; NULL if none is named, or it has no address. Borrowed. */
 const MusterClusterTask *muster_cluster_spec_own (const MusterClusterSpec *self);
 
+/* The task that prepares the model; NULL: it isn't among them. Borrowed. */
+const MusterClusterTask *muster_cluster_spec_chief_task (const MusterClusterSpec *self);
+
 /* Where `muster serve` of this task listens for the task's own commands, which must be the same
  * user's: a Unix socket in /tmp, whose name has a digest of the cluster. (transfer full) NULL: it
  * has none, as an evaluator. */

@@ -68,9 +68,9 @@ class Cluster:
         process.stdout.close()
 
     def end(self):
-        for process in self.processes.values():
-            process.send_signal(signal.SIGCONT)
-            peer.end(process)
+        for name in sorted(self.processes, key=lambda name: name.startswith("ps")):  # these stop last
+            self.processes[name].send_signal(signal.SIGCONT)
+            peer.end(self.processes[name])
         self.processes.clear()
         for ports in self.ports.values():
             for port in ports:

@@ -83,6 +83,18 @@ class Tasks(peer.TestCase):
         self.muster(cluster, "worker:0", *prepare)
         self.assertEqual(self.value(cluster, "worker:0", "b"), 3)
 
+    def test_stop_a_parameter_server_after_the_chief(self):
+        """Which may be saving: a job's tasks are often told to stop at once."""
+        cluster = self.cluster("ps:0", "chief:0", chiefs=1)
+        self.muster(cluster, "chief:0", "prepare", "--meta-graph=" + self.model(), "--timeout=60")
+        process = cluster.processes["ps:0"]
+        process.terminate()
+        with self.assertRaises(subprocess.TimeoutExpired):
+            process.wait(3)
+        self.assertEqual(self.value(cluster, "chief:0", "b"), 3)
+        cluster.kill("chief:0")
+        self.assertEqual(process.wait(peer.COMMAND_SECONDS), 0)
+
     def test_notice_that_a_parameter_server_was_restarted(self):
         """A step that waits for its input alone ends, which TensorFlow leaves where it is."""
         cluster = self.cluster("ps:0", "worker:0")
