@@ -43,39 +43,6 @@ free_bytes (const Room *self)
 
 /* --- what may go --- */
 
-static gboolean
-is_spare (const Room *self, MusterStorage *storage, const MusterCheckpointRecord *record,
-          const MusterCheckpointState *state, const char *prefix)
-{
-  g_autofree char *directory = g_path_get_dirname (prefix);
-  g_autofree char *name = g_path_get_basename (prefix);
-  g_autofree char *latest = g_path_get_basename (state->latest);
-
-  return strcmp (directory, self->space->directory) == 0 && strcmp (name, latest) != 0 &&
-         g_strcmp0 (name, record->life) != 0 && g_strcmp0 (prefix, self->whole) != 0 &&
-         !muster_checkpoint_is_read (storage, prefix);
-}
-
-/* Returns the checkpoints that may go, oldest first (transfer full) (element-type utf8). */
-static GPtrArray *
-find_spare (const Room *self, MusterStorage *storage, MusterCheckpointRecord *record,
-            const MusterCheckpointState *state)
-{
-  MusterCheckpointDirectory *owner = self->owner;
-  const MusterNewCheckpoint *made = self->space->made;
-  g_auto (MusterRetentionChange) change = {0};
-  GPtrArray *spare = g_ptr_array_new_with_free_func (g_free);
-  muster_retention_change_init (&change);
-  change.storage = storage;
-  muster_retention_list_with (owner, made->prefix, muster_checkpoint_directory_now (owner),
-                              &change);
-  muster_retention_decide (owner, record, made, &change);
-  for (guint i = 0; i < change.leaving->len; i++)
-    if (is_spare (self, storage, record, state, change.leaving->pdata[i]))
-      g_ptr_array_add (spare, g_strdup (change.leaving->pdata[i]));
-  return spare;
-}
-
 static guint64
 file_size (MusterStorage *storage, const char *path)
 {
@@ -101,6 +68,39 @@ size_of (MusterStorage *storage, const char *prefix)
     bytes += file_size (storage, data);
   }
   return bytes;
+}
+
+static gboolean
+is_spare (const Room *self, MusterStorage *storage, const MusterCheckpointRecord *record,
+          const MusterCheckpointState *state, const char *prefix)
+{
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  g_autofree char *name = g_path_get_basename (prefix);
+  g_autofree char *latest = g_path_get_basename (state->latest);
+
+  return strcmp (directory, self->space->directory) == 0 && strcmp (name, latest) != 0 &&
+         g_strcmp0 (name, record->life) != 0 && g_strcmp0 (prefix, self->whole) != 0 &&
+         !muster_checkpoint_is_read (storage, prefix) && size_of (storage, prefix) > 0;
+}
+
+/* Returns the checkpoints that may go, oldest first (transfer full) (element-type utf8). */
+static GPtrArray *
+find_spare (const Room *self, MusterStorage *storage, MusterCheckpointRecord *record,
+            const MusterCheckpointState *state)
+{
+  MusterCheckpointDirectory *owner = self->owner;
+  const MusterNewCheckpoint *made = self->space->made;
+  g_auto (MusterRetentionChange) change = {0};
+  GPtrArray *spare = g_ptr_array_new_with_free_func (g_free);
+  muster_retention_change_init (&change);
+  change.storage = storage;
+  muster_retention_list_with (owner, made->prefix, muster_checkpoint_directory_now (owner),
+                              &change);
+  muster_retention_decide (owner, record, made, &change);
+  for (guint i = 0; i < change.leaving->len; i++)
+    if (is_spare (self, storage, record, state, change.leaving->pdata[i]))
+      g_ptr_array_add (spare, g_strdup (change.leaving->pdata[i]));
+  return spare;
 }
 
 /* Returns FALSE if all of them together aren't enough: then nothing is removed. */

@@ -3,6 +3,8 @@
 #include "tests/doubles/narrow_storage.h"
 #include "tests/saver/directory_fixture.h"
 
+#include <glib/gstdio.h>
+
 typedef struct {
   Fixture f;
   MusterNarrowStorage *disk;
@@ -370,6 +372,28 @@ MUSTER_TEST (Room, is_not_made_by_the_only_whole_one)
   fill (&story);
 
   expect_no_room (&story, "1 2");
+}
+
+/* Nothing of it would be removed: muster wrote none of its files. */
+MUSTER_TEST (Room, is_not_made_by_one_in_the_old_format)
+{
+  g_auto (Story) story = {0};
+  MusterSaverOptions options = keep_one;
+  g_autofree char *before = NULL;
+  g_autofree char *old = below_tmpdir ("model.ckpt-1");
+  g_autofree char *index = below_tmpdir ("model.ckpt-1.index");
+  begin_again (&story, (MusterSaverOptions){.max_to_keep = 5});
+  save (&story.f, 3);
+  MUSTER_EXPECT_EQ (g_rename (index, old), 0); /* a table is what such a file is, too */
+  options.storage = MUSTER_STORAGE (story.disk);
+  restart (&story.f, options);
+  fill (&story);
+  muster_fake_master_op_calls (story.f.master, "save/control_dependency", write_once_alone,
+                               &before);
+
+  save (&story.f, 4);
+
+  MUSTER_EXPECT_STREQ (before, "3; 2 listed"); /* the old one, too */
 }
 
 MUSTER_TEST (Room, is_not_made_where_all_of_it_is_not_enough)
