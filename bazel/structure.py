@@ -159,6 +159,20 @@ def check_waits(root, modules):
     return wrong
 
 
+def check_flags(root, modules):
+    """A flag of a struct's field names commands that take their options from fields."""
+    wrong, commands, of = [], set(), {}
+    for module in modules:
+        for name in filter(lambda name: name.endswith((".c", ".h")), sources_in(os.path.join(root, module))):
+            text = read(os.path.join(root, module, name))
+            commands.update(re.findall(r'muster_flags_new \("([\w-]+)"\)', text))
+            for attributes in re.findall(r"@\w+:.*\(attributes ([^)]*\bflag=[^)]*)\)", text):
+                of.setdefault(module + "/" + name, set()).update(re.sub(r".*\bof=(\S+).*|.*", r"\1", attributes).split(","))
+    for path, named in sorted(of.items()):
+        wrong += ["%s: a flag is of the command %s, which takes no options from fields" % (path, command) for command in sorted(named - commands - {""})]
+    return wrong
+
+
 def folders_of(modules):
     """{top folder: the top folders it uses}"""
     folders = {}
@@ -198,7 +212,7 @@ def check(root):
     modules = read_modules(root)
     includes = {module: includes_of(root, module) for module in modules}
     return (check_order(modules) + check_arrows(modules, includes) + check_sizes(root, modules) +
-            check_circles(includes) + check_waits(root, modules) + check_drawing(root, modules))
+            check_circles(includes) + check_waits(root, modules) + check_flags(root, modules) + check_drawing(root, modules))
 
 
 def write_drawing(root):

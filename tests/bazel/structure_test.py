@@ -57,6 +57,11 @@ class Planted(unittest.TestCase):
         self.write("cli/main.c", "")
         self.assert_wrong("arrow from cli to graph has no include")
 
+    def test_a_flag_of_an_unknown_command(self):
+        self.write("base/error.h", " * @keep: (attributes flag=keep min=-1 of=save,trian): the number\n * @all: (attributes flag=all): all\n")
+        self.write("cli/main.c", '#include "graph/graph.h"\nmuster_flags_new ("save");\n')
+        self.assert_wrong("base/error.h", "the command trian")
+
     def test_a_module_above_one_that_it_uses(self):
         self.write_modules({"cli": ["graph"], "base": [], "graph/text": ["base"], "graph": ["base"]})
         self.assert_wrong("cli stands above graph")
