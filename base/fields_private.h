@@ -45,7 +45,7 @@ typedef struct {
   gsize size;           /* of one value */
   gboolean is_private;  /* not to be set by its name */
   gboolean has_range;
-  double min, max;
+  long double min, max;
   const MusterFieldFlag *flag; /* (nullable) */
 } MusterField;
 

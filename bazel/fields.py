@@ -20,7 +20,7 @@ GLIB = {
     "GBytes": "g_bytes", "GHashTable": "g_hash_table", "GPtrArray": "g_ptr_array", "GArray": "g_array", "GCancellable": "g_cancellable",
     "GFile": "g_file"
 }
-ATTRIBUTES = {"min", "max", "flag", "of", "arg"}
+ATTRIBUTES = {"min", "max", "flag", "of", "arg", "option"}
 # What the help calls a flag's value, by the field's kind.
 VALUES = {"BOOLEAN": None, "INT": "N", "UINT": "N", "INT64": "N", "UINT64": "N", "STRING": "TEXT"}
 
@@ -75,13 +75,15 @@ def kind_of(types, struct, field):
 
 def help_of(struct, field):
     """The first sentence of a field's line, as the help of its flag: "the number of X; 0: all" is "number of X (default: all)"."""
-    flags = {other.name: "--" + other.attributes["flag"] for other in struct.fields if "flag" in other.attributes}
+    flags = {other.name: "--" + (other.attributes.get("flag") or other.attributes["option"]) for other in struct.fields
+             if {"flag", "option"} & set(other.attributes)}
     first = re.split(r"\.(?=\s|$)", re.sub(r" \(%\w+\)", "", field.sentence))[0]
     parts = re.sub(r"^the ", "", first).split("; ")
     values = [re.fullmatch(r"(0|`NULL`|-?\d+|below 0): (.*)", part) for part in parts]
     told = ["default: " + value[2] for value in values if value and value[1] in ("0", "`NULL`")]
     told += [value[0] for value in values if value and value[1] not in ("0", "`NULL`")]
     text = "; ".join(part for part, value in zip(parts, values) if not value) + (" (%s)" % "; ".join(told) if told else "")
+    text = re.sub(r"@(\w+) of \[struct@\w+\]", lambda name: "--" + name[1].replace("_", "-"), text)
     text = re.sub(r"@(\w+)", lambda name: flags.get(name[1], name[0]), text)
     if not text or re.search(r"[@\\\"]|%\w", text):
         raise SystemExit("%s: the first sentence of %s.%s is no help for a flag: '%s'" % (struct.header, struct.name, field.name, text))
@@ -121,7 +123,8 @@ def row_of(types, struct, field):
         members.append(".is_private = TRUE")
     limits = {**types.enums.get(field.type, {}), **{name: field.attributes[name] for name in ("min", "max") if name in field.attributes}}
     if limits:
-        members.append(".has_range = TRUE, .min = %s, .max = %s" % (limits.get("min", "-INFINITY"), limits.get("max", "INFINITY")))
+        least, most = (re.sub(r"^-?\d+$", r"\g<0>.0L", str(limits.get(name, value))) for name, value in (("min", "-INFINITY"), ("max", "INFINITY")))
+        members.append(".has_range = TRUE, .min = %s, .max = %s" % (least, most))  # a double would round 2^63 - 1
     if "flag" in field.attributes:
         members.append(flag_of(types, struct, field, kind))
     return "    {%s}," % ", ".join(members)

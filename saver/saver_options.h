@@ -28,7 +28,7 @@ G_BEGIN_DECLS
  * @keep_best: (attributes flag=keep-best of=train): the number of checkpoints with the best @metric
  *   to keep beside the newest; 0: as the directory's last job; below 0: none
  * @metric: (nullable) (attributes flag=metric of=train arg=NAME[:OUTPUT]:max|min): the metric that
- *   @keep_best goes by: a tensor or op of the graph, `loss` (the one that training reports), or a
+ *   @keep_best goes by: a tensor or op of the graph, `loss` (@loss of [struct@Training]), or a
  *   name that `muster checkpoint mark` gives values to; and whether its max or min is best; `NULL`:
  *   as the directory's last job. Values are set before a save ([method@Saver.set_metric]) or
  *   afterwards ([func@checkpoint_set_metric]); in training, a tensor or op is fetched with each

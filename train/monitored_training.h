@@ -38,9 +38,10 @@ G_BEGIN_DECLS
  *   @save_steps are set, and the reverse; setting both is INVALID_ARGUMENT (DMON.3), here and
  * below. %MUSTER_NEVER: none
  * @save_steps: the interval of checkpoints in steps; 0: none
- * @save_auto: instead of an interval: the hook chooses it, as [struct@CheckpointSaverOptions] says
- * @save_share: (attributes flag=save-share arg=PERCENT min=0 max=1): of --save-every=auto: share of
- *   the time that saves may hold training; 0: 1%. Of @save_auto, in C a number such as 0.01
+ * @save_auto: (attributes option=save-every=auto): instead of an interval: the hook chooses it, as
+ *   [struct@CheckpointSaverOptions] says
+ * @save_share: (attributes flag=save-share arg=PERCENT min=0 max=1): of @save_auto: share of the
+ *   time that saves may hold training; 0: 1%. In C a number such as 0.01
  * @save_blocking: (attributes flag=save-blocking): stop training while a checkpoint is written,
  *   instead of writing it in the background
  * @save_summaries_us: the interval of summaries in microseconds; 0: by steps

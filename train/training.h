@@ -14,13 +14,13 @@ G_BEGIN_DECLS
  *   needs a model's name; its `is_worker`, `n_tasks` and @task_number are ignored. `overwrite`
  * starts a job that is over, too
  * @saver: options of the chief's saver; a metric `loss` that isn't in the graph is @loss
- * @is_elastic: all tasks of the job are equal, and may start and stop at any time: one of them
- *   becomes the chief, and batches are dealt to the tasks that are present. It needs @batches, and
- * a master that keeps members (`muster serve`)
- * @min_tasks: (attributes flag=min-tasks max=65536): of an elastic job (--task=auto): number of
+ * @is_elastic: (attributes option=task=auto): all tasks of the job are equal, and may start and
+ * stop at any time: one of them becomes the chief, and batches are dealt to the tasks that are
+ * present. It needs @batches, and a master that keeps members (`muster serve`)
+ * @min_tasks: (attributes flag=min-tasks max=65536): of an elastic job (@is_elastic): number of
  * tasks without which training doesn't start, and pauses; 0: 1. The task that asks for the most
  * counts
- * @max_tasks: (attributes flag=max-tasks max=65536): of an elastic job (--task=auto): maximum
+ * @max_tasks: (attributes flag=max-tasks max=65536): of an elastic job (@is_elastic): maximum
  * number of tasks; further ones wait for a place; 0: 64. If it is above 64, the same in all tasks
  * @task_number: below `n_tasks`: 0 for the chief, another for each worker
  * @batches: (nullable): one array for each feed; NULL: the graph's own input

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#define NOT_GIVEN G_MININT64
+/* A number that nobody gives: the limits of 64 bits are given, to be refused. */
+#define NOT_GIVEN (G_MININT64 + 0x6d75737465)
 
 /* The flag of a field, as it was parsed. */
 typedef struct {
@@ -53,13 +54,23 @@ muster_flags_free (MusterFlags *self)
 
 /* --- the table --- */
 
+/* Two structs of one command can't have the same flag: one of them wouldn't be set. */
+static void
+add_entry (MusterFlags *self, GOptionEntry entry)
+{
+  for (guint i = 0; i < self->entries->len; i++)
+    if (strcmp (g_array_index (self->entries, GOptionEntry, i).long_name, entry.long_name) == 0)
+      g_error ("muster %s has two options --%s", self->command, entry.long_name);
+  g_array_append_val (self->entries, entry);
+}
+
 void
 muster_flags_add (MusterFlags *self, const GOptionEntry *own, gpointer data)
 {
   for (; own->long_name != NULL; own++) {
     GOptionEntry entry = *own;
     entry.arg_data = (char *)data + GPOINTER_TO_SIZE (own->arg_data);
-    g_array_append_val (self->entries, entry);
+    add_entry (self, entry);
   }
 }
 
@@ -100,7 +111,7 @@ add_flag (MusterFlags *self, const MusterField *field, gpointer options)
     entry.arg = G_OPTION_ARG_INT64;
     entry.arg_data = &parsed->number;
   }
-  g_array_append_val (self->entries, entry);
+  add_entry (self, entry);
   g_ptr_array_add (self->flags, parsed);
 }
 
@@ -177,17 +188,27 @@ muster_flags_is_given (const MusterFlags *self, const char *name)
   return FALSE;
 }
 
-/* 0 is the default, and isn't named. */
+/* "(use 1 to 9)", by what the field declares, or "" (transfer full). 0 is the default, and isn't
+ * named. */
+static char *
+range_text (const MusterField *field)
+{
+  long double min, max;
+  muster_field_range (field, &min, &max);
+  const gboolean has_min = min == 0 || (field->has_range && field->min == min);
+  if (field->has_range && field->max == max)
+    return g_strdup_printf (" (use %.0Lf to %.0Lf)", min == 0 ? 1.0L : min, max);
+  return has_min ? g_strdup_printf (" (use %.0Lf or more)", min == 0 ? 1.0L : min) : g_strdup ("");
+}
+
 static gboolean
 put (const MusterFlags *self, const Flag *flag, long double number, GError **error)
 {
-  long double min, max;
   if (muster_field_put_number (flag->field, flag->options, number))
     return TRUE;
-  muster_field_range (flag->field, &min, &max);
-  return muster_fail (
-      error, MUSTER_ERROR_INVALID_ARGUMENT, "%s=%.0Lf is out of range (use %.0Lf to %.0Lf)",
-      muster_flags_name (self, flag->field->flag->name), number, min == 0 ? 1.0L : min, max);
+  g_autofree char *range = range_text (flag->field);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s=%.0Lf is out of range%s",
+                      muster_flags_name (self, flag->field->flag->name), number, range);
 }
 
 static gboolean

@@ -95,7 +95,7 @@ class Fields(unittest.TestCase):
         table = self.table(" * @patience: (attributes min=0 max=100): how often to try again\n", "  guint patience;\n")
         (line,) = (line for line in table.splitlines() if row in line)
         self.assertIn(".kind = MUSTER_FIELD_UINT", line)
-        self.assertIn(".has_range = TRUE, .min = 0, .max = 100", line)
+        self.assertIn(".has_range = TRUE, .min = 0.0L, .max = 100.0L", line)
 
     def test_what_a_copy_would_share_by_mistake_is_refused(self):
         with self.assertRaisesRegex(SystemExit, "MusterTraining.patience has a type that no public header declares: MusterPatience"):

@@ -116,7 +116,7 @@ expect 0 "ready: digits at step 5" $muster prepare $model --checkpoint="$work/ru
 expect 0 "loss:0" $muster run $model --feed=x:0=@$fixtures/digits_x.npy --feed=y:0=@$fixtures/digits_y.npy --target=train --fetch=loss:0
 expect 0 "model.ckpt-6" $muster save $model --checkpoint-dir="$work/run"
 expect 3 "invalid --when-full 'cry' (use fail, skip or pause)" $muster save $model --checkpoint-dir="$work/run" --when-full=cry
-expect 3 "--keep=-2 is out of range (use -1 to 2147483647)" $muster save $model --checkpoint-dir="$work/run" --keep=-2
+expect 3 "--keep=-2 is out of range (use -1 or more)" $muster save $model --checkpoint-dir="$work/run" --keep=-2
 for bucket in hdfs://bucket/run gs://bucket/run; do
   expect 3 "no store supports" $muster save $model --checkpoint-dir=$bucket
   expect 3 "no store supports" $muster prepare $model --checkpoint-dir=$bucket

@@ -127,6 +127,14 @@ class ConfigTest(peer.TestCase):
         self.write("[serve]", "max-sessions=7")
         self.refuse("--max-sessions=-2 is out of range", flags=["--max-sessions=-2"])
 
+    def test_refuses_the_limits_of_64_bits_as_other_numbers(self):
+        self.write("[serve]", "max-sessions=-9223372036854775808")
+        self.refuse("max-sessions=-9223372036854775808 is out of range")
+        self.write("[serve]")
+        for name in ("max-graph-bytes", "max-op-bytes"):
+            for number in ("-1", "-9223372036854775808"):
+                self.refuse("--%s=%s is out of range (use 1 to 9223372036854775807)" % (name, number), flags=["--%s=%s" % (name, number)])
+
     def test_checks_the_files_and_addresses_that_it_names(self):
         self.write("[serve]", "token-file=/no/such/file")
         self.refuse("/no/such/file")

@@ -72,6 +72,11 @@ main (int argc, char **argv)
   Own words = {0};
   MusterSample options = {0};
   g_autoptr (GError) error = NULL;
+  if (argc > 1 && strcmp (argv[1], "twice") == 0) {
+    g_autoptr (MusterFlags) twice = muster_flags_new ("twice");
+    muster_flags_add_options (twice, muster_sample_get_type (), &options);
+    muster_flags_add_options (twice, muster_sample_get_type (), &options);
+  }
   if (argc > 1 && strcmp (argv[1], "--help") == 0) {
     printf ("Usage:\n  muster COMMAND [OPTION…]\n\nCommands:\n  try  tries a setting\n\n");
     return 0;

@@ -93,6 +93,10 @@ class Flags(unittest.TestCase):
         self.assertEqual((code, "invalid --colour 'r' (use red, blue or green)" in err), (3, True), err)
         self.assertIn("'--colour=-[a value of an enumeration]:red|blue|green:(red blue green)'", made("make_completion.py", "zsh"))
 
+    def test_two_structs_of_a_command_cannot_have_the_same(self):
+        done = subprocess.run([SETTING, "twice"], capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertIn("muster twice has two options --name", done.stderr)
+
     def test_another_commands_flag_is_unknown(self):
         self.assertIn("Unknown option --elsewhere", run("--elsewhere=1")[2])
 

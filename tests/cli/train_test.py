@@ -207,7 +207,10 @@ class Mistakes(Case):
         self.fails(3, "needs --tasks=2 or more", *LOCAL, "--steps=1", "--task=worker:0")
         self.fails(3, "no store supports 'gs://'", *LOCAL, "--steps=1", "--checkpoint-dir=gs://bucket/run")
         self.fails(3, "no store supports 'gs://'", *LOCAL, "--steps=1", "--log-dir=gs://bucket/run")
-        self.fails(3, "--keep=-2 is out of range (use -1 to 2147483647)", *LOCAL, "--steps=1", "--checkpoint-dir=" + self.run_dir, "--keep=-2")
+        self.fails(3, "--keep=-2 is out of range (use -1 or more)", *LOCAL, "--steps=1", "--checkpoint-dir=" + self.run_dir, "--keep=-2")
+        self.fails(3, "--keep-best=99999999999 is out of range\n", *LOCAL, "--steps=1", "--checkpoint-dir=" + self.run_dir,
+                   "--keep-best=99999999999")
+        self.fails(3, "--steps and --epochs must be 1 or more", *LOCAL, "--steps=-9223372036854775808")
         self.fails(3, "2 tasks can't share", *LOCAL, "--steps=1", "--task=worker:0", "--tasks=2")
 
     def test_of_data(self):
