@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The side file `checkpoint.muster` in memory: finding and changing entries, reading and writing
  * the file. record_text.c has its format. A damaged file is renamed by the next writer, never
- * overwritten. */
+ * overwritten, and what is whole in it goes on. */
 #include "checkpoint/state/checkpoint_record_private.h"
 
 #include "base/error.h"
@@ -263,24 +263,22 @@ muster_checkpoint_record_read (MusterStorage *storage, const char *directory, GE
   return self;
 }
 
-/* Begins a record in place of a damaged one. That may have pinned any checkpoint of the
- * directory, so all are pinned until somebody has looked. */
-static MusterCheckpointRecord *
-begin_anew (MusterStorage *storage, const char *directory, char *const *prefixes, GError **error)
+/* Pins the checkpoints that the record doesn't know, and returns their number: what was lost of it
+ * may have pinned any of them. */
+static guint
+pin_unknown (MusterCheckpointRecord *self, char *const *prefixes)
 {
-  g_autoptr (MusterCheckpointRecord) self =
-      muster_checkpoint_record_read (storage, directory, error);
-
-  for (; self != NULL && *prefixes != NULL; prefixes++) {
+  guint n = 0;
+  for (; *prefixes != NULL; prefixes++) {
+    if (muster_checkpoint_record_find (self, *prefixes) != NULL)
+      continue;
     MusterSideCheckpoint *one = muster_checkpoint_record_ensure (self, *prefixes);
     one->step = muster_checkpoint_step (*prefixes);
     one->pinned = TRUE;
-    g_free (one->pinned_for);
     one->pinned_for = g_strdup ("the side file was damaged, which may have pinned it");
+    n++;
   }
-  if (self == NULL || !muster_checkpoint_record_write (storage, directory, self, error))
-    return NULL;
-  return g_steal_pointer (&self);
+  return n;
 }
 
 /* Returns a name for the damaged file (transfer full) that replaces no earlier one. */
@@ -299,6 +297,43 @@ name_for_damaged (MusterStorage *storage, const char *directory, GError **error)
   return g_build_filename (directory, name, NULL);
 }
 
+/* What can be read of a damaged file. */
+static MusterCheckpointRecord *
+salvage (MusterStorage *storage, const char *path)
+{
+  g_autofree char *version = NULL;
+  g_autoptr (GBytes) text = read_text (or_local (storage), path, &version, NULL);
+  gsize size = 0;
+  const char *data = text != NULL ? g_bytes_get_data (text, &size) : NULL;
+  return muster_checkpoint_record_salvage (data, size);
+}
+
+static MusterCheckpointRecord *
+replace_damaged (MusterStorage *storage, const char *directory, const char *why, GError **error)
+{
+  g_autofree char *path = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
+  g_auto (GStrv) prefixes = muster_checkpoint_list (storage, directory, error);
+  g_autofree char *quarantined =
+      prefixes != NULL ? name_for_damaged (storage, directory, error) : NULL;
+  if (quarantined == NULL)
+    return NULL;
+  g_autoptr (MusterCheckpointRecord) self = salvage (storage, path);
+  const guint n_pinned = pin_unknown (self, prefixes);
+  if (!muster_storage_move (or_local (storage), path, quarantined, error))
+    return NULL;
+  muster_log (G_LOG_LEVEL_WARNING, "quarantine", "MESSAGE",
+              "%s; it was renamed '%s' and replaced by what is whole in it; %u of %u checkpoints "
+              "there are pinned, as the rest may have pinned them: see `muster checkpoint unpin`",
+              why, quarantined, n_pinned, g_strv_length (prefixes));
+  g_autoptr (MusterCheckpointRecord) absent =
+      muster_checkpoint_record_read (storage, directory, error);
+  if (absent == NULL)
+    return NULL;
+  self->version = g_steal_pointer (&absent->version);
+  return muster_checkpoint_record_write (storage, directory, self, error) ? g_steal_pointer (&self)
+                                                                          : NULL;
+}
+
 MusterCheckpointRecord *
 muster_checkpoint_record_read_to_write (MusterStorage *storage, const char *directory,
                                         GError **error)
@@ -311,17 +346,7 @@ muster_checkpoint_record_read_to_write (MusterStorage *storage, const char *dire
       g_propagate_error (error, g_steal_pointer (&why));
     return self;
   }
-  g_autofree char *path = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
-  g_auto (GStrv) prefixes = muster_checkpoint_list (storage, directory, error);
-  g_autofree char *quarantined =
-      prefixes != NULL ? name_for_damaged (storage, directory, error) : NULL;
-  if (quarantined == NULL || !muster_storage_move (or_local (storage), path, quarantined, error))
-    return NULL;
-  muster_log (G_LOG_LEVEL_WARNING, "quarantine", "MESSAGE",
-              "%s; it was renamed '%s' and replaced by a new one; the %u checkpoints there are "
-              "pinned, as it may have pinned any: see `muster checkpoint unpin`",
-              why->message, quarantined, g_strv_length (prefixes));
-  return begin_anew (storage, directory, prefixes, error);
+  return replace_damaged (storage, directory, why->message, error);
 }
 
 gboolean

@@ -124,7 +124,7 @@ void muster_checkpoint_record_set_rules (MusterCheckpointRecord *self, const cha
 MusterCheckpointRecord *muster_checkpoint_record_read (MusterStorage *storage,
                                                        const char *directory, GError **error);
 /* The same, in order to write it: a damaged one is renamed to checkpoint.muster.bad, with a
- * warning, and an empty one returned. */
+ * warning, and replaced by what is whole in it. */
 MusterCheckpointRecord *muster_checkpoint_record_read_to_write (MusterStorage *storage,
                                                                 const char *directory,
                                                                 GError **error);
@@ -133,9 +133,11 @@ MusterCheckpointRecord *muster_checkpoint_record_read_to_write (MusterStorage *s
 gboolean muster_checkpoint_record_write (MusterStorage *storage, const char *directory,
                                          MusterCheckpointRecord *self, GError **error);
 
-/* The file's text: a line with the checksum of the rest, then a GKeyFile. */
+/* The file's text: a line with the checksum of the rest, then a GKeyFile whose groups have sums. */
 MusterCheckpointRecord *muster_checkpoint_record_parse (const char *text, gsize size,
                                                         GError **error);
 char *muster_checkpoint_record_print (const MusterCheckpointRecord *self);
+/* What is whole in a damaged text. */
+MusterCheckpointRecord *muster_checkpoint_record_salvage (const char *text, gsize size);
 
 G_END_DECLS

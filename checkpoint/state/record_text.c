@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/require_private.h"
 #include "checkpoint/state/checkpoint_record_private.h"
+#include "checkpoint/state/record_groups_private.h"
 #include "checkpoint/state/record_keys_private.h"
 
 #include <string.h>
@@ -154,9 +155,9 @@ muster_checkpoint_record_print (const MusterCheckpointRecord *self)
     g_autofree char *group = g_strdup_printf (RETENTION "%u", i);
     print_rules (file, group, self->rules->pdata[i]);
   }
-  gsize size;
-  g_autofree char *body = g_key_file_to_data (file, &size, NULL);
-  g_autofree char *line = first_line (body, size);
+  g_autofree char *groups = g_key_file_to_data (file, NULL, NULL);
+  g_autofree char *body = muster_record_sum_groups (groups);
+  g_autofree char *line = first_line (body, strlen (body));
   return g_strconcat (line, body, NULL);
 }
 
@@ -360,18 +361,13 @@ check_first_line (const char *text, gsize size)
                                                                                           : NULL;
 }
 
-MusterCheckpointRecord *
-muster_checkpoint_record_parse (const char *text, gsize size, GError **error)
+/* Parses the text after the first line. */
+static MusterCheckpointRecord *
+parse_body (const char *body, gsize size, GError **error)
 {
-  muster_require_array (error, NULL, text, size);
-  const char *body = check_first_line (text, size);
-  if (body == NULL) {
-    muster_fail (error, MUSTER_ERROR_DATA_LOSS, "the checksum in its first line doesn't match");
-    return NULL;
-  }
   g_autoptr (GKeyFile) file = g_key_file_new ();
   g_autoptr (GError) why = NULL;
-  if (!g_key_file_load_from_data (file, body, size - (gsize)(body - text), G_KEY_FILE_NONE, &why)) {
+  if (!g_key_file_load_from_data (file, body, size, G_KEY_FILE_NONE, &why)) {
     muster_fail (error, MUSTER_ERROR_DATA_LOSS, "%s", why->message);
     return NULL;
   }
@@ -385,4 +381,39 @@ muster_checkpoint_record_parse (const char *text, gsize size, GError **error)
         (g_str_has_prefix (groups[i], RETENTION) && !parse_rules (self, file, groups[i], error)))
       return NULL;
   return g_steal_pointer (&self);
+}
+
+MusterCheckpointRecord *
+muster_checkpoint_record_parse (const char *text, gsize size, GError **error)
+{
+  muster_require_array (error, NULL, text, size);
+  const char *body = check_first_line (text, size);
+  if (body != NULL)
+    return parse_body (body, size - (gsize)(body - text), error);
+  muster_fail (error, MUSTER_ERROR_DATA_LOSS, "the checksum in its first line doesn't match");
+  return NULL;
+}
+
+/* Without the directory's group: the newest saver's epoch isn't known to be over, lower ones are.
+ */
+static void
+raise_epoch (MusterCheckpointRecord *self)
+{
+  if (self->epoch > 0)
+    return;
+  for (guint i = 0; i < self->checkpoints->len; i++) {
+    const MusterSideCheckpoint *one = self->checkpoints->pdata[i];
+    self->epoch = MAX (self->epoch, one->epoch - 1);
+  }
+}
+
+MusterCheckpointRecord *
+muster_checkpoint_record_salvage (const char *text, gsize size)
+{
+  g_autofree char *whole = muster_record_whole_groups (text, size);
+  MusterCheckpointRecord *self = parse_body (whole, strlen (whole), NULL);
+  if (self == NULL)
+    return muster_checkpoint_record_new ();
+  raise_epoch (self);
+  return self;
 }

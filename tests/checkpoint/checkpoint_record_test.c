@@ -292,6 +292,95 @@ MUSTER_TEST (CheckpointRecord, the_one_after_a_damaged_one_pins_what_is_there)
   MUSTER_EXPECT_EQ (one->step, 7);
 }
 
+/* Damages the file at a place in its text, and reads it to write. */
+static MusterCheckpointRecord *
+after_damage (const char *text, const char *place, gsize cut)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *damaged = g_strdup (text);
+  if (place != NULL)
+    *strstr (damaged, place) ^= 1;
+  put_file ("model ckpt;1.index", "", 0);
+  put_file ("model.ckpt-7.index", "", 0);
+  put_file (MUSTER_RECORD_FILE, damaged, cut > 0 ? cut : strlen (damaged));
+  heard_begin (G_LOG_LEVEL_WARNING);
+  MusterCheckpointRecord *record =
+      muster_checkpoint_record_read_to_write (NULL, muster_test_tmpdir (), &error);
+  heard_end ();
+  if (error != NULL)
+    MUSTER_FAIL ("%s", error->message);
+  return record;
+}
+
+MUSTER_TEST (CheckpointRecord, a_flipped_bit_costs_what_is_in_its_group)
+{
+  g_autoptr (MusterCheckpointRecord) record = full_record ();
+  g_autofree char *text = muster_checkpoint_record_print (record);
+
+  g_autoptr (MusterCheckpointRecord) read = after_damage (text, "bytes=18446744073709551615", 0);
+
+  MUSTER_ASSERT_TRUE (read != NULL);
+  MUSTER_EXPECT_EQ (read->epoch, 7);
+  MUSTER_EXPECT_STREQ (read->chief, record->chief);
+  MUSTER_EXPECT_STREQ (read->run, record->run);
+  MUSTER_EXPECT_EQ (read->goodput.step, 10);
+  MUSTER_EXPECT_EQ (muster_checkpoint_record_rules (read, "latest")->every_steps, 1000);
+  const MusterSideCheckpoint *lost = muster_checkpoint_record_find (read, "model ckpt;1");
+  MUSTER_ASSERT_TRUE (lost != NULL && lost->pinned);
+  MUSTER_EXPECT_EQ (lost->epoch, 0);
+}
+
+/* Of what it doesn't know, nothing is removed. */
+MUSTER_TEST (CheckpointRecord, what_was_cut_off_is_pinned_and_the_rest_goes_on)
+{
+  g_autoptr (MusterCheckpointRecord) record = full_record ();
+  g_free (muster_checkpoint_record_find (record, "model ckpt;1")->pinned_for);
+  muster_checkpoint_record_find (record, "model ckpt;1")->pinned_for = NULL;
+  muster_checkpoint_record_find (record, "model ckpt;1")->pinned = FALSE;
+  g_autofree char *text = muster_checkpoint_record_print (record);
+  const gsize cut = (gsize)(strstr (text, "[checkpoint 1]") - text);
+
+  g_autoptr (MusterCheckpointRecord) read = after_damage (text, NULL, cut);
+
+  MUSTER_ASSERT_TRUE (read != NULL);
+  MUSTER_EXPECT_EQ (read->epoch, 7);
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (read, "model ckpt;1");
+  MUSTER_EXPECT_TRUE (one->verified && one->preserved && !one->pinned);
+  MUSTER_EXPECT_EQ (muster_side_checkpoint_metric (one, "eval/top 5;\xc3\xa4"), 0.1);
+  MUSTER_EXPECT_TRUE (muster_checkpoint_record_find (read, "model.ckpt-7")->pinned);
+  MUSTER_EXPECT_NULL (muster_checkpoint_record_rules (read, "latest"));
+}
+
+/* The chief that saved the newest one may be the one that goes on. */
+MUSTER_TEST (CheckpointRecord, without_the_directorys_group_the_checkpoints_have_its_epoch)
+{
+  g_autoptr (MusterCheckpointRecord) record = full_record ();
+  g_autofree char *text = muster_checkpoint_record_print (record);
+
+  g_autoptr (MusterCheckpointRecord) read = after_damage (text, "epoch=7", 0);
+
+  MUSTER_ASSERT_TRUE (read != NULL);
+  MUSTER_EXPECT_EQ (read->epoch, 5);
+  MUSTER_EXPECT_NULL (read->chief);
+  MUSTER_EXPECT_STREQ (muster_checkpoint_record_find (read, "model ckpt;1")->pinned_for,
+                       "the paper's; \xc3\xa4");
+}
+
+/* One flipped bit costs one group, or two, where it joins them. */
+MUSTER_TEST (CheckpointRecord, what_is_salvaged_was_written)
+{
+  g_autoptr (MusterCheckpointRecord) record = full_record ();
+  g_autofree char *text = muster_checkpoint_record_print (record);
+  const gsize size = strlen (text);
+  for (gsize bit = 0; bit < size * 8; bit++) {
+    text[bit / 8] ^= (char)(1 << bit % 8);
+    g_autoptr (MusterCheckpointRecord) read = muster_checkpoint_record_salvage (text, size);
+    text[bit / 8] ^= (char)(1 << bit % 8);
+    MUSTER_ASSERT_TRUE (read->epoch == 7 || (read->epoch == 5 && read->run == NULL));
+    MUSTER_ASSERT_TRUE (read->checkpoints->len + read->rules->len >= 2);
+  }
+}
+
 MUSTER_TEST (CheckpointRecord, a_damaged_one_is_kept_beside_those_before)
 {
   static const char *const texts[] = {"first", "second", "third"};

@@ -25,6 +25,7 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
   g_autoptr (GError) error = NULL;
   muster_checkpoint_record_free (
       muster_checkpoint_record_parse ((const char *)data, size, NULL)); /* as it is */
+  muster_checkpoint_record_free (muster_checkpoint_record_salvage ((const char *)data, size));
   g_autofree char *body = g_strndup ((const char *)data, size);
   g_autofree char *text =
       g_strdup_printf ("# muster %08x\n%s", muster_crc32c_extend (0, body, strlen (body)), body);
