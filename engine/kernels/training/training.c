@@ -7,8 +7,8 @@
 
 #include "engine/run/parallel.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
+#ifdef __x86_64__
+#include <immintrin.h>
 #endif
 #include <string.h>
 
@@ -20,6 +20,8 @@
 /* Copies of at least this many bytes bypass the cache: with those of the other variables, they
  * wouldn't fit. */
 #define STREAM_FROM ((gsize)1 << 20)
+/* Of the cache, in bytes. */
+#define LINE 64
 
 static gboolean
 read_scalars (MusterKernel *k, const MusterOptimizer *o, int n_tensors, MusterUpdate *u,
@@ -136,7 +138,7 @@ apply_narrow (MusterKernel *k, const MusterOptimizer *o, const MusterUpdate *u, 
 
 /* The blocks being updated, one of each slot. */
 typedef struct {
-  _Alignas(64) guint8 bytes[MUSTER_MAX_SLOTS][BLOCK * sizeof (double)];
+  _Alignas(LINE) guint8 bytes[MUSTER_MAX_SLOTS][BLOCK * sizeof (double)];
 } Blocks;
 
 /* Sets the pointers for the rule: to the slots in place, first copied if necessary, or to copies in
@@ -153,17 +155,32 @@ begin_block (const MusterOptimizer *o, const MusterUpdate *u, Blocks *blocks, gs
   }
 }
 
-#ifdef __SSE2__
+#ifdef __x86_64__
 /* Writes past the cache: lines that are overwritten completely aren't read from memory first. */
 static void
-stream (void *to, const void *from, gsize size)
+stream_in_quarters (void *to, const void *from, gsize size)
 {
   const __m128i *in = from;
   __m128i *out = to;
-  for (gsize i = 0; i + 4 <= size / sizeof *in; i += 4)
-    for (gsize j = i; j < i + 4; j++)
-      _mm_stream_si128 (&out[j], _mm_load_si128 (&in[j]));
-  const gsize done = size / (4 * sizeof *in) * (4 * sizeof *in);
+  for (gsize i = 0; i < size / sizeof *in; i++)
+    _mm_stream_si128 (&out[i], _mm_load_si128 (&in[i]));
+}
+
+/* A line with each instruction: its parts needn't be gathered, which takes a tenth longer. */
+__attribute__ ((target ("avx512f"))) static void
+stream_lines (void *to, const void *from, gsize size)
+{
+  const __m512i *in = from;
+  __m512i *out = to;
+  for (gsize i = 0; i < size / sizeof *in; i++)
+    _mm512_stream_si512 (&out[i], _mm512_load_si512 (&in[i]));
+}
+
+static void
+stream (void *to, const void *from, gsize size)
+{
+  const gsize done = size / LINE * LINE;
+  (__builtin_cpu_supports ("avx512f") ? stream_lines : stream_in_quarters) (to, from, done);
   memcpy ((guint8 *)to + done, (const guint8 *)from + done, size - done);
 }
 
