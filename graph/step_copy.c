@@ -92,14 +92,6 @@ muster_tensors_copy (MusterTensor *const *tensors, gsize n)
   return copy;
 }
 
-void
-muster_tensors_free (MusterTensor *const *tensors, gsize n)
-{
-  for (gsize i = 0; i < n; i++)
-    free_tensor (tensors[i]);
-  g_free ((gpointer)tensors);
-}
-
 GPtrArray *
 muster_tensors_take (MusterTensor **tensors, gsize n)
 {

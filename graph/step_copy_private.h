@@ -18,7 +18,6 @@ const MusterFeed *muster_feeds_append (const MusterFeed *feeds, gsize *n, const 
 
 /* The same for n tensors. */
 MusterTensor **muster_tensors_copy (MusterTensor *const *tensors, gsize n);
-void muster_tensors_free (MusterTensor *const *tensors, gsize n);
 
 /* n tensors that were fetched (transfer full), as other languages get them (transfer full)
  * (element-type MusterTensor). */

@@ -41,8 +41,6 @@ grpc_arg muster_grpc_arg (const char *key, int value);
 /* A channel argument, of clients and servers: their TCP connections notice within 20 s that the
  * other side is gone, or that a router between them forgot them. */
 grpc_arg muster_grpc_socket_arg (void);
-/* What it does to each socket. */
-void muster_grpc_keep_socket_alive (int fd);
 
 /* FALSE with RESOURCE_EXHAUSTED if the message exceeds MUSTER_MAX_MESSAGE. */
 gboolean muster_grpc_check_size (const MusterRope *message, GError **error);

@@ -45,8 +45,8 @@ set_option (int fd, int option, int value)
   (void)setsockopt (fd, IPPROTO_TCP, option, &value, sizeof value);
 }
 
-void
-muster_grpc_keep_socket_alive (int fd)
+static void
+keep_socket_alive (int fd)
 {
   const int yes = 1;
   int domain = AF_UNSPEC;
@@ -64,7 +64,7 @@ muster_grpc_keep_socket_alive (int fd)
 static bool
 mutate (int fd, MusterSocketMutator *self G_GNUC_UNUSED)
 {
-  muster_grpc_keep_socket_alive (fd);
+  keep_socket_alive (fd);
   return true;
 }
 

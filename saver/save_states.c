@@ -23,8 +23,8 @@ muster_save_log_new (MusterClock *clock)
   return self;
 }
 
-MusterSaveLog *
-muster_save_log_ref (MusterSaveLog *self)
+static MusterSaveLog *
+log_ref (MusterSaveLog *self)
 {
   g_atomic_ref_count_inc (&self->refs);
   return self;
@@ -150,7 +150,7 @@ muster_save_ticket_new (MusterSaveLog *log, const char *path, gint64 step, gint6
 {
   MusterSaveTicket *self = g_new0 (MusterSaveTicket, 1);
   g_atomic_ref_count_init (&self->refs);
-  self->log = muster_save_log_ref (log);
+  self->log = log_ref (log);
   self->cancellable = g_cancellable_new ();
   self->is_background = is_background;
   g_cond_init (&self->changed);

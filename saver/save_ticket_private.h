@@ -21,7 +21,6 @@ typedef struct {
 } MusterSaveLog;
 
 MusterSaveLog *muster_save_log_new (MusterClock *clock);
-MusterSaveLog *muster_save_log_ref (MusterSaveLog *self);
 void muster_save_log_unref (MusterSaveLog *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSaveLog, muster_save_log_unref)
 

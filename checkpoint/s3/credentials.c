@@ -55,8 +55,8 @@ muster_s3_keys_clear (MusterS3Keys *self)
   g_clear_pointer (&self->token, wipe);
 }
 
-void
-muster_s3_keys_copy (const MusterS3Keys *self, MusterS3Keys *copy)
+static void
+copy_keys (const MusterS3Keys *self, MusterS3Keys *copy)
 {
   *copy = (MusterS3Keys){g_strdup (self->id), g_strdup (self->secret), g_strdup (self->token),
                          self->expires_us};
@@ -316,7 +316,7 @@ muster_s3_credentials_get (MusterS3Credentials *self, const MusterS3Bound *bound
     }
   if (must_fetch (self, wall_us) && !replace_keys (self, bound, error))
     return FALSE;
-  muster_s3_keys_copy (&self->keys, keys);
+  copy_keys (&self->keys, keys);
   return TRUE;
 }
 

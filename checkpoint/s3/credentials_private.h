@@ -19,7 +19,6 @@ typedef struct {
 } MusterS3Keys;
 
 void muster_s3_keys_clear (MusterS3Keys *self);
-void muster_s3_keys_copy (const MusterS3Keys *self, MusterS3Keys *copy);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterS3Keys, muster_s3_keys_clear)
 
 typedef struct _MusterS3Credentials MusterS3Credentials;

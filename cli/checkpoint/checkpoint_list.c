@@ -180,8 +180,11 @@ mark_chosen (GPtrArray *listed, char **directories)
   }
 }
 
-GPtrArray *
-muster_listed_tiers (char **directories, GError **error)
+/* Lists a job's directories, as muster_listed_directory () one, the fastest first and the durable
+ * one last: latest is the one that the job resumes from. A directory that can't be read gives a
+ * warning, unless none can. */
+static GPtrArray *
+list_tiers (char **directories, GError **error)
 {
   g_autoptr (GError) failure = NULL;
   g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_listed_free);
@@ -380,7 +383,7 @@ muster_cli_checkpoint_list (int argc, char **argv)
                                     &options, &words, &code))
     return code;
   g_autoptr (GPtrArray) listed = words[1] == NULL ? muster_listed_directory (words[0], TRUE, &error)
-                                                  : muster_listed_tiers (words, &error);
+                                                  : list_tiers (words, &error);
   if (listed == NULL)
     return muster_cli_fail (error);
   if (verify)

@@ -13,9 +13,6 @@ void muster_listed_drop_removed (GPtrArray *listed);
  * warning. (transfer full) (element-type MusterListed) */
 GPtrArray *muster_listed_directory (const char *directory, gboolean with_quarantined,
                                     GError **error);
-/* The same for a job's directories, the fastest first and the durable one last: latest is the one
- * that the job resumes from. A directory that can't be read gives a warning, unless none can. */
-GPtrArray *muster_listed_tiers (char **directories, GError **error);
 /* Reads each one that isn't known to be damaged. */
 void muster_listed_verify_all (GPtrArray *listed, gboolean json);
 

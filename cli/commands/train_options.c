@@ -127,7 +127,8 @@ find_conflict (const MusterTrainOptions *self)
     return "--batch-size must be 1 or more";
   if (self->save_every != NULL && muster_flags_is_given (self->flags, "save-secs"))
     return "--save-every can't be combined with --save-secs";
-  if (training->session.save_share > 0 && g_strcmp0 (self->save_every, "auto") != 0)
+  if (muster_flags_is_given (self->flags, "save-share") &&
+      g_strcmp0 (self->save_every, "auto") != 0)
     return "--save-share needs --save-every=auto";
   if (training->epochs > 0 && self->feeds == NULL)
     return "--epochs needs --feed, whose rows it counts; for the graph's own input use --steps=N";

@@ -26,8 +26,9 @@ muster_lease_terms_grant (MusterLeaseTerms *self, gint64 lease_us)
   self->pause_us = 0;
 }
 
-gint64
-muster_lease_terms_interval_us (const MusterLeaseTerms *self)
+/* The interval between two renewals. */
+static gint64
+interval_us (const MusterLeaseTerms *self)
 {
   return self->lease_us / RENEWALS_PER_LEASE;
 }
@@ -35,13 +36,13 @@ muster_lease_terms_interval_us (const MusterLeaseTerms *self)
 gint64
 muster_lease_terms_deadline_us (const MusterLeaseTerms *self)
 {
-  return now_us () + MAX (muster_lease_terms_interval_us (self), LEAST_ANSWER_US);
+  return now_us () + MAX (interval_us (self), LEAST_ANSWER_US);
 }
 
 gint64
 muster_lease_terms_retry_us (MusterLeaseTerms *self)
 {
-  const gint64 most_us = MIN (MOST_PAUSE_US, muster_lease_terms_interval_us (self));
+  const gint64 most_us = MIN (MOST_PAUSE_US, interval_us (self));
   const double share = 0.5 + muster_clock_random (muster_system_clock ()) / 2; /* jitter */
   self->pause_us = MIN (MAX (2 * self->pause_us, FIRST_PAUSE_US), most_us);
   return now_us () + (gint64)((double)self->pause_us * share);
@@ -52,6 +53,5 @@ muster_lease_terms_next_us (MusterLeaseTerms *self, const GError *failure)
 {
   if (failure == NULL || muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
     self->pause_us = 0;
-  return failure == NULL ? now_us () + muster_lease_terms_interval_us (self)
-                         : muster_lease_terms_retry_us (self);
+  return failure == NULL ? now_us () + interval_us (self) : muster_lease_terms_retry_us (self);
 }

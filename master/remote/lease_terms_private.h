@@ -15,9 +15,6 @@ typedef struct {
 /* Takes a duration that a server has granted, within limits. */
 void muster_lease_terms_grant (MusterLeaseTerms *self, gint64 lease_us);
 
-/* The interval between two renewals. */
-gint64 muster_lease_terms_interval_us (const MusterLeaseTerms *self);
-
 /* The deadline of a renewal that begins now. */
 gint64 muster_lease_terms_deadline_us (const MusterLeaseTerms *self);
 

@@ -84,10 +84,12 @@ is_connected_to (int fd, const Address *address)
          memcmp (&in->sin_addr, &address->host.s6_addr[12], sizeof in->sin_addr) == 0;
 }
 
-/* gRPC doesn't say which descriptor a call came by, and closes none on request: so all are looked
+/* Closes this process's connections whose other end is peer: FALSE if there is none.
+ *
+ * gRPC doesn't say which descriptor a call came by, and closes none on request: so all are looked
  * at. It reads the end of the connection, and ends all of its calls. */
-gboolean
-muster_rpc_end_connection (const char *peer)
+static gboolean
+end_connection (const char *peer)
 {
   Address address;
   gboolean is_found = FALSE;
@@ -148,7 +150,7 @@ end (MusterRpcPeers *self, MusterRpcPeer *peer, const char *why)
   self->n_open -= peer->n_open;
   g_autofree char *name = g_strdup (peer->name);
   g_mutex_unlock (&self->lock);
-  if (muster_rpc_end_connection (name) && self->on_ended != NULL)
+  if (end_connection (name) && self->on_ended != NULL)
     self->on_ended (name, why, self->data);
   g_mutex_lock (&self->lock);
 }

@@ -44,7 +44,4 @@ void muster_rpc_peers_leave (MusterRpcPeers *self, MusterRpcPeer *peer, gboolean
 /* How many calls are counted, and how many of them as bare. */
 guint muster_rpc_peers_n_calls (MusterRpcPeers *self, guint *n_bare);
 
-/* Closes this process's connections whose other end is peer: FALSE if there is none. */
-gboolean muster_rpc_end_connection (const char *peer);
-
 G_END_DECLS

@@ -287,10 +287,12 @@ warn_of_other (MusterCheckpointDirectory *self, const char *directory,
                 directory, record->chief);
 }
 
-gboolean
-muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self, MusterLease *lease,
-                                         const char *directory, MusterCheckpointRecord *record,
-                                         gboolean *changed, GError **error)
+/* Claims the directory for the lease's chief, or checks that it still holds it. Needs the
+ * directory's lock and its record. *changed: the record must be written. TRUE without a lease,
+ * except for a job's. */
+static gboolean
+check_claim (MusterCheckpointDirectory *self, MusterLease *lease, const char *directory,
+             MusterCheckpointRecord *record, gboolean *changed, GError **error)
 {
   if (!claims (self, lease))
     return TRUE;
@@ -331,8 +333,7 @@ muster_checkpoint_directory_read_claimed (MusterCheckpointDirectory *self, Muste
                                                              directory, error)
                    : NULL;
 
-  if (record == NULL ||
-      !muster_checkpoint_directory_check_claim (self, lease, directory, record, changed, error))
+  if (record == NULL || !check_claim (self, lease, directory, record, changed, error))
     return NULL;
   return g_steal_pointer (&record);
 }

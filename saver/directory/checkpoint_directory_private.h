@@ -79,8 +79,7 @@ void muster_checkpoint_directory_open (MusterCheckpointDirectory *self, MusterSt
 void muster_checkpoint_directory_set_lease (MusterCheckpointDirectory *self, MusterLease *lease);
 /* (transfer full) (nullable) */
 MusterLease *muster_checkpoint_directory_lease (MusterCheckpointDirectory *self);
-/* owned.c: TRUE for "model.ckpt" and "model.ckpt-STEP", by this base name. */
-gboolean muster_checkpoint_has_base (const char *prefix, const char *base_name);
+/* owned.c: TRUE for "model.ckpt" and "model.ckpt-STEP", by its base name. */
 gboolean muster_checkpoint_directory_names (const MusterCheckpointDirectory *self,
                                             const char *prefix);
 /* TRUE if the side file says that the saver with that base name (NULL: any) and state file
@@ -109,13 +108,6 @@ char *muster_path_without_slash (const char *path);
  * status is only FAILED_PRECONDITION. */
 #define MUSTER_TAKEN_OVER " was taken over by "
 
-/* Claims the directory for the lease's chief, or checks that it still holds it. Needs the
- * directory's lock and its record. *changed: the record must be written. TRUE without a lease,
- * except for a job's. */
-gboolean muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self,
-                                                  MusterLease *lease, const char *directory,
-                                                  MusterCheckpointRecord *record, gboolean *changed,
-                                                  GError **error);
 /* The record of a directory that is claimed, or still held, in order to write it: (transfer full).
  * NULL with an error, or without one if lock is NULL, since locking has failed with it. */
 MusterCheckpointRecord *

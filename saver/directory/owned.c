@@ -11,8 +11,8 @@
 
 #define MOST_NAMED 5
 
-gboolean
-muster_checkpoint_has_base (const char *prefix, const char *base_name)
+static gboolean
+has_base (const char *prefix, const char *base_name)
 {
   g_autofree char *name = g_path_get_basename (prefix);
   const gsize n = strlen (base_name);
@@ -24,7 +24,7 @@ muster_checkpoint_has_base (const char *prefix, const char *base_name)
 gboolean
 muster_checkpoint_directory_names (const MusterCheckpointDirectory *self, const char *prefix)
 {
-  return muster_checkpoint_has_base (prefix, self->base_name);
+  return has_base (prefix, self->base_name);
 }
 
 /* A checkpoint without files doesn't count, even if the record describes it. */
@@ -39,7 +39,7 @@ muster_checkpoint_is_published_by (const MusterSideCheckpoint *one, const char *
                                    const char *state_file)
 {
   return is_published (one) && one->bad == NULL &&
-         (base_name == NULL || muster_checkpoint_has_base (one->name, base_name)) &&
+         (base_name == NULL || has_base (one->name, base_name)) &&
          g_strcmp0 (one->state_file, state_file) == 0;
 }
 

@@ -42,8 +42,8 @@ struct _MusterCopier {
   gint64 failed_step;
 };
 
-void
-muster_copy_request_free (MusterCopyRequest *self)
+static void
+request_free (MusterCopyRequest *self)
 {
   if (self == NULL)
     return;
@@ -55,7 +55,7 @@ muster_copy_request_free (MusterCopyRequest *self)
   g_object_unref (self->owner); /* released last, because it keeps the tiers alive */
   g_free (self);
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterCopyRequest, muster_copy_request_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterCopyRequest, request_free)
 
 static void
 copied_free (gpointer copied)
@@ -392,7 +392,7 @@ copy_next (MusterCopier *self)
   self->running = NULL;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
-  muster_copy_request_free (request); /* this may be the saver's last reference */
+  request_free (request); /* this may be the saver's last reference */
   g_mutex_lock (&self->lock);
 }
 

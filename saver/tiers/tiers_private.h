@@ -84,8 +84,6 @@ typedef struct {
   MusterStorageLock *lock; /* (owned) (nullable) holds prefix; of the tiers' storage */
 } MusterCopyRequest;
 
-void muster_copy_request_free (MusterCopyRequest *self);
-
 MusterCopier *muster_copier_new (MusterStorage *storage, MusterClock *clock);
 /* A running copy is cancelled; the thread ends by itself. self may be NULL. */
 void muster_copier_free (MusterCopier *self);

@@ -54,10 +54,3 @@ muster_step_timer_trigger (MusterStepTimer *self, gint64 step, gint64 *elapsed_u
   self->last_step = step;
   return had_before;
 }
-
-void
-muster_step_timer_reset (MusterStepTimer *self)
-{
-  g_return_if_fail (self != NULL);
-  self->was_triggered = FALSE;
-}

@@ -31,7 +31,4 @@ gboolean muster_step_timer_is_due (const MusterStepTimer *self, gint64 step);
 gboolean muster_step_timer_trigger (MusterStepTimer *self, gint64 step, gint64 *elapsed_us,
                                     gint64 *elapsed_steps);
 
-/* Forgets the last trigger. */
-void muster_step_timer_reset (MusterStepTimer *self);
-
 G_END_DECLS
