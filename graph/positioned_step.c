@@ -21,3 +21,10 @@ muster_step_is_positioned (const MusterStep *step)
       return TRUE;
   return FALSE;
 }
+
+gboolean
+muster_is_positions_own (const char *variable)
+{
+  return strcmp (variable, MUSTER_POSITION_RESTORING) == 0 ||
+         strcmp (variable, MUSTER_POSITION_MARK) == 0;
+}

@@ -17,4 +17,10 @@ gboolean muster_feeds_position (const char *name, gsize size);
 
 gboolean muster_step_is_positioned (const MusterStep *step);
 
+/* Scalars that aren't the model's, which has them nowhere but as nodes: they have no value at
+ * first, and no saver or ready op knows them (train/position/position_private.h). */
+#define MUSTER_POSITION_RESTORING "muster/restoring"
+#define MUSTER_POSITION_MARK      "muster/mark"
+gboolean muster_is_positions_own (const char *variable);
+
 G_END_DECLS

@@ -325,8 +325,9 @@ reset (MusterOperation *self, GError **error)
     return TRUE;
   if (options->quiesce_func != NULL) {
     muster_operation_phase (self, "rest");
-    options->quiesce_func (self->session, self->call_deadline_us, self->cancellable,
-                           options->quiesce_func_data);
+    if (!options->quiesce_func (self->session, self->call_deadline_us, self->cancellable,
+                                options->quiesce_func_data, error))
+      return FALSE;
   }
   if (options->in_place)
     return TRUE;

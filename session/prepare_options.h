@@ -45,12 +45,16 @@ typedef gboolean (*MusterDeviceFunc) (MusterMaster *master, gint64 deadline_us,
  * @deadline_us: the operation's deadline
  * @cancellable: (nullable): the operation's
  * @user_data: the data of the function
+ * @error: where to return an error
  *
  * Lets the steps of other sessions finish before the master is reset. It does so until the
  * deadline; steps that remain are aborted.
+ *
+ * Returns: %FALSE fails the operation, before anything is reset, restored or initialised
  */
-typedef void (*MusterQuiesceFunc) (MusterSession *session, gint64 deadline_us,
-                                   GCancellable *cancellable, gpointer user_data);
+typedef gboolean (*MusterQuiesceFunc) (MusterSession *session, gint64 deadline_us,
+                                       GCancellable *cancellable, gpointer user_data,
+                                       GError **error);
 
 /**
  * MusterContinueFunc:

@@ -23,8 +23,7 @@
 #define FINISH_BARRIER_US     (60 * MUSTER_SECOND)
 /* How long a chief that finds a model waits for running steps to end. */
 #define SETTLE_US (5 * MUSTER_SECOND)
-/* How long a chief with a master of its own waits for the others' steps before it restores. */
-#define REST_US (60 * MUSTER_SECOND)
+/* How long a chief with a master of its own waits for steps whose variables are lost. */
 #define LOST_US MUSTER_SECOND
 
 /* An interval; at most one of the two is above 0. */
@@ -274,7 +273,9 @@ typedef struct {
   guint n_tasks; /* with positions; 0: none */
   gboolean is_dealt;
   gboolean own_masters;
-  guint torn; /* a task whose step was cut off; n_tasks: none is known */
+  MusterMaster *apart; /* (owned) (nullable) of a task without positions where each has its own */
+  GBytes *config;      /* (owned) (nullable) of its sessions */
+  guint torn;          /* a task whose step was cut off; n_tasks: none is known */
 } Living;
 
 static void
@@ -283,6 +284,8 @@ living_free (gpointer data)
   Living *self = data;
   muster_scaffold_unref (self->scaffold);
   g_object_unref (self->clock);
+  g_clear_object (&self->apart);
+  g_clear_pointer (&self->config, g_bytes_unref);
   g_free (self);
 }
 
@@ -299,9 +302,25 @@ make_living (const MusterMonitoredTrainingOptions *o, MusterSessionManager *mana
       .n_tasks = n_tasks,
       .is_dealt = muster_position_is_dealt (muster_scaffold_meta_graph (o->scaffold)),
       .own_masters = o->own_masters && n_tasks > 0,
+      .apart = o->own_masters && n_tasks == 0 ? g_object_ref (o->master) : NULL,
+      .config = o->manager.config != NULL ? g_bytes_ref (o->manager.config) : NULL,
       .torn = n_tasks};
   g_object_set_data_full (G_OBJECT (manager), "muster-living", self, living_free);
   return self;
+}
+
+/* With a master of its own, a chief that is started again may find its step there, or the other
+ * tasks' at theirs, as long as these live. */
+static gboolean
+find_own (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gint64 *limit_us,
+          GError **error)
+{
+  gboolean is_marked = FALSE;
+  if (!muster_position_is_marked (session, &is_marked, deadline_us, cancellable, error))
+    return FALSE;
+  if (is_marked && *limit_us == SETTLE_US)
+    *limit_us = MUSTER_POSITION_STEP_US;
+  return TRUE;
 }
 
 /* Whether the model on the master is whole, and its step. */
@@ -311,10 +330,13 @@ find_whole (MusterSession *session, gint64 *step, gint64 deadline_us, GCancellab
 {
   Living *self = data;
   const gint64 now_us = muster_clock_now_us (self->clock);
-  const MusterPositionAwait await = {self->n_tasks, self->clock,
-                                     muster_deadline_after (now_us, self->quiesce_us), deadline_us,
-                                     self->is_dealt};
+  gint64 limit_us = self->quiesce_us;
   self->torn = self->n_tasks;
+  if (self->own_masters && !find_own (session, deadline_us, cancellable, &limit_us, error))
+    return FALSE;
+  const MusterPositionAwait await = {self->n_tasks, self->clock,
+                                     muster_deadline_after (now_us, limit_us), deadline_us,
+                                     self->is_dealt};
   if (self->n_tasks > 0 &&
       !muster_position_await_whole (session, &await, &self->torn, cancellable, error))
     return FALSE;
@@ -332,23 +354,42 @@ rest_limit_us (const Living *self, MusterSession *session, gint64 deadline_us,
       muster_ready_op_probe (session, muster_scaffold_ready_op (self->scaffold), deadline_us,
                              cancellable, &readiness, NULL) &&
       !readiness.is_ready;
-  return is_lost ? LOST_US : REST_US;
+  return is_lost ? LOST_US : MUSTER_POSITION_STEP_US;
+}
+
+/* For a chief with a master of its own, which knows that its step was cut off with an earlier one.
+ */
+static gboolean
+rest (const Living *self, MusterSession *session, MusterPositionQuiesce *others,
+      GCancellable *cancellable, GError **error)
+{
+  const gint64 limit_us = rest_limit_us (self, session, others->deadline_us, cancellable);
+  gboolean is_marked = FALSE;
+  if (!muster_position_is_marked (session, &is_marked, others->deadline_us, cancellable, error))
+    return FALSE;
+  if (others->but == self->n_tasks && !is_marked)
+    others->but = 0;
+  return muster_position_rest (session, others, limit_us, cancellable, error);
 }
 
 /* Waits for the steps of an earlier run on the master to end, before the reset; not for one that is
- * known to have been cut off. With a master of its own, a chief knows that of its own alone. */
-static void
-quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data)
+ * known to have been cut off. */
+static gboolean
+quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data,
+         GError **error)
 {
   Living *self = data;
-  const MusterPositionQuiesce others = {self->n_tasks, self->own_masters ? 0 : self->torn,
-                                        muster_system_clock (), deadline_us, self->is_dealt};
-  if (self->own_masters)
-    muster_position_rest (session, &others, rest_limit_us (self, session, deadline_us, cancellable),
-                          cancellable);
-  else if (self->n_tasks > 0)
-    muster_position_quiesce (session, &others, cancellable);
+  if (self->apart != NULL)
+    return muster_position_refuse (self->apart, muster_scaffold_meta_graph (self->scaffold),
+                                   self->config, deadline_us, cancellable, error);
+  MusterPositionQuiesce others = {self->n_tasks, self->torn, muster_system_clock (), deadline_us,
+                                  self->is_dealt};
   self->torn = self->n_tasks;
+  if (self->own_masters)
+    return rest (self, session, &others, cancellable, error);
+  if (self->n_tasks > 0)
+    muster_position_quiesce (session, &others, cancellable);
+  return TRUE;
 }
 
 /* A checkpoint without positions was saved by a program that doesn't use them. One of a job with a
@@ -413,6 +454,16 @@ resets_in_sync (const MusterMonitoredTrainingOptions *o, MusterSaver *saver)
   return o->overwrite || latest != NULL;
 }
 
+/* A task without positions, whose steps neither a fence nor a hold stops. */
+static gboolean
+refuse_beside (const Living *self, GCancellable *cancellable, GError **error)
+{
+  return self->apart == NULL ||
+         muster_position_refuse (self->apart, muster_scaffold_meta_graph (self->scaffold),
+                                 self->config, muster_position_in_us (MUSTER_POSITION_STEP_US),
+                                 cancellable, error);
+}
+
 static MusterMonitoredSession *
 open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport *report,
               GCancellable *cancellable, GError **error)
@@ -430,16 +481,17 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
   const guint n_tasks = living->n_tasks;
   const gboolean may_continue =
       !options->always_restore && (n_tasks > 0 || options->continue_without_positions);
+  const gboolean resets =
+      (n_tasks > 1 && !living->own_masters) || resets_in_sync (options, parts.saver);
   MusterPrepareOptions prepare = {.saver = parts.saver,
                                   .checkpoint_dir = options->checkpoint_dir,
                                   .taken_by = find_saving (&parts),
                                   .restore = &restore,
                                   .overwrite = options->overwrite,
                                   .timeout_us = options->timeout_us,
-                                  .reset_master = (n_tasks > 1 && !living->own_masters) ||
-                                                  resets_in_sync (options, parts.saver),
+                                  .reset_master = resets,
                                   .reset_unclaimed = n_tasks == 1 && !living->own_masters,
-                                  .in_place = living->own_masters,
+                                  .in_place = options->own_masters && !resets,
                                   .quiesce_func = quiesce,
                                   .quiesce_func_data = living,
                                   .continue_func = may_continue ? find_whole : NULL,
@@ -458,7 +510,10 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
                                            .recovery = options->recovery,
                                            .observer = options->observer,
                                            .clock = options->manager.clock};
-  return muster_monitored_session_new (&session, report, cancellable, error);
+  g_autoptr (MusterMonitoredSession) opened =
+      muster_monitored_session_new (&session, report, cancellable, error);
+  return opened != NULL && refuse_beside (living, cancellable, error) ? g_steal_pointer (&opened)
+                                                                      : NULL;
 }
 
 MusterMonitoredSession *

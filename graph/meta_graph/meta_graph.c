@@ -9,6 +9,7 @@
 #include "base/rope_private.h"
 #include "base/unpack_private.h"
 #include "graph/graph_nodes_private.h"
+#include "graph/positioned_step_private.h"
 #include "graph/proto/meta_graph.pb-c.h"
 
 #include <string.h>
@@ -193,7 +194,7 @@ add_from_nodes (MusterVariables *self)
   for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++) {
     const MusterNode *node = muster_graph_node (self->graph, i);
     if (strcmp (node->kind->op, "VariableV2") != 0 && strcmp (node->kind->op, "Variable") != 0 &&
-        strcmp (node->kind->op, "VarHandleOp") != 0)
+        (strcmp (node->kind->op, "VarHandleOp") != 0 || muster_is_positions_own (node->name)))
       continue;
     MusterVariableInfo info = {.name = node->name};
     read_node (self, &info);

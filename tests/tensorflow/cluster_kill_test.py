@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import numpy as np
 
@@ -147,6 +148,21 @@ class Commands(Job):
         self.assertEqual(self.read("last"), 6)
         self.train("chief:0")
         self.train("worker:0")
+        self.finish()
+        self.assertEqual(self.ready("chief:0"), ["continued"])
+
+
+    def test_are_started_again_while_their_steps_go_on(self):
+        """For longer than a step that was cut off is waited for."""
+        self.begin()
+        for name in ("worker:0", "chief:0"):
+            self.kill(name)
+            self.train(name)
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            self.assertEqual(self.unended(), [1, 1])  # no fence, and nothing is restored
+            time.sleep(0.1)
+        self.allow(1, "chief:0", "worker:0")
         self.finish()
         self.assertEqual(self.ready("chief:0"), ["continued"])
 

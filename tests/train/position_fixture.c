@@ -272,15 +272,17 @@ life_hook (Life *life)
   MusterPositionOptions options = {.task = life->task,
                                    .is_worker = is_worker (life),
                                    .slots = life->slots,
-                                   .master = life->job->master,
+                                   .master = life->job->own_masters ? NULL : life->job->master,
+                                   .own_masters = life->job->own_masters,
                                    .batches = life->batches,
                                    .feeds = feeds,
                                    .n_feeds = 1,
                                    .n_batches = life->job->n_batches,
-                                   .settle_us = 20 * MUSTER_MILLISECOND,
+                                   .settle_us =
+                                       life->job->own_masters ? 0 : 20 * MUSTER_MILLISECOND,
                                    .hold_us = life->hold_us,
                                    .clock = life->clock,
-                                   .others_us = JOB_LIMIT_US};
+                                   .others_us = life->job->own_masters ? 0 : JOB_LIMIT_US};
   return muster_position_hook_new (&options, &life->error);
 }
 
@@ -318,6 +320,7 @@ life_begin (Life *life)
                                                 life->job->server != NULL ? "seen" : NULL,
                                             .preemption = life->job->preemption,
                                             .position_quiesce_us = life->job->quiesce_us,
+                                            .own_masters = life->job->own_masters,
                                             .always_restore = life->always_restores};
   GCancellable *cancellable =
       options.preemption != NULL ? muster_preemption_cancellable (options.preemption) : NULL;

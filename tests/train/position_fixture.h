@@ -19,7 +19,8 @@ typedef struct {
   char *directory;
   guint n_tasks; /* slots, if batches are dealt */
   gboolean is_dealt;
-  gint64 n_batches; /* 0: as many as asked for */
+  gboolean own_masters; /* as if each task had one: all are the same */
+  gint64 n_batches;     /* 0: as many as asked for */
   gint64 save_steps;
   gboolean saves_in_background;
   gint64 quiesce_us;

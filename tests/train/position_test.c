@@ -25,7 +25,7 @@ set_up (guint n_tasks, gboolean resources)
 }
 
 /* A task's step, or what of it target needs; before (nullable) is fed for what the master has
- * counted. */
+ * counted, as begun and as done. */
 static gboolean
 step (Prepared *f, gint64 task, gint64 position, MusterTensor *before, const char *target,
       GError **error)
@@ -35,9 +35,10 @@ step (Prepared *f, gint64 task, gint64 position, MusterTensor *before, const cha
   const MusterFeed feeds[] = {{"rows:0", f->rows},
                               {MUSTER_POSITION_TASK, which},
                               {MUSTER_POSITION_POSITION, where},
-                              {"muster/step/before:0", before}};
+                              {"muster/step/before:0", before},
+                              {"muster/step/ended:0", before}};
   MusterStep what = {
-      .feeds = feeds, .n_feeds = before != NULL ? 4 : 3, .targets = &target, .n_targets = 1};
+      .feeds = feeds, .n_feeds = before != NULL ? 5 : 3, .targets = &target, .n_targets = 1};
   return muster_session_run (f->session, &what, NULL, NULL, NULL, error);
 }
 #define WHOLE     "muster/step/held"

@@ -98,7 +98,7 @@ muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState
                       gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   static const char *const fixed[] = {MUSTER_POSITION_BEGUN_NOW, MUSTER_POSITION_DONE_NOW,
-                                      MUSTER_POSITION_HOLD_NOW};
+                                      MUSTER_POSITION_HOLD_NOW, MUSTER_POSITION_IS_RESTORING};
   static const char *const dealt[] = {MUSTER_POSITION_SLOT_BEGUN_NOW, MUSTER_POSITION_SLOT_DONE_NOW,
                                       MUSTER_POSITION_HOLD_NOW, MUSTER_POSITION_TAKEN_NOW,
                                       MUSTER_POSITION_DONE_NOW};
@@ -113,14 +113,23 @@ muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState
   }
   muster_position_state_clear (state);
   g_autoptr (MusterTensor) hold = fetched[2];
+  g_autoptr (MusterTensor) restoring = is_dealt ? NULL : fetched[3];
   *state = (MusterPositionState){.is_dealt = is_dealt,
                                  .begun = fetched[0],
                                  .done = fetched[1],
-                                 .taken = fetched[3],
+                                 .taken = is_dealt ? fetched[3] : NULL,
                                  .origin = fetched[4],
                                  .hold = muster_step_of (hold)};
   muster_position_read_fence (state);
+  state->is_fenced = state->is_raised || (!is_dealt && muster_position_is_true (restoring));
   return check_state (state, n_tasks, error);
+}
+
+gboolean
+muster_position_is_true (const MusterTensor *tensor)
+{
+  return muster_tensor_dtype (tensor) == MUSTER_BOOL && muster_tensor_n_elements (tensor) == 1 &&
+         *(const guint8 *)muster_tensor_data (tensor) != 0;
 }
 
 gint64
@@ -467,7 +476,8 @@ guard_check (MusterSession *session, gboolean *is_consistent, gint64 deadline_us
     return TRUE;
   if (!muster_position_read (session, self->n_tasks, &now, deadline_us, cancellable, error))
     return FALSE;
-  *is_consistent = !now.is_fenced;
+  *is_consistent =
+      !now.is_fenced && muster_position_busy (&now, self->n_tasks, self->n_tasks) == self->n_tasks;
   for (guint i = 0; i < self->n_tasks; i++)
     *is_consistent = *is_consistent &&
                      muster_position_begun (&now, i) == muster_position_begun (&self->state, i);

@@ -138,7 +138,7 @@ read_place (MusterPositionHook *self, const MusterTensor *begun, End *end, GErro
   muster_position_read_fence (&state);
   const gboolean is_good = muster_position_check_counts (state.begun, self->n_tasks, error);
   end->has_moved = is_good && self->options.own_masters &&
-                   (state.is_fenced || end->done[self->own.task] != self->own.position);
+                   (state.is_raised || end->done[self->own.task] != self->own.position);
   muster_position_state_clear (&state);
   return is_good;
 }

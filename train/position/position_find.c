@@ -73,8 +73,7 @@ look_at (MusterSession *session, gsize place, Found *found, gint64 deadline_us,
 
   if (is_there == NULL)
     return FALSE;
-  if (muster_tensor_dtype (is_there) != MUSTER_BOOL || muster_tensor_n_elements (is_there) != 1 ||
-      !*(const guint8 *)muster_tensor_data (is_there))
+  if (!muster_position_is_true (is_there))
     return TRUE;
   g_autoptr (MusterTensor) begun =
       fetch (session, places[place].read, deadline_us, cancellable, error);
@@ -87,7 +86,10 @@ look_at (MusterSession *session, gsize place, Found *found, gint64 deadline_us,
                         " elements instead of one for each task",
                         places[place].variable, n);
   *found = (Found){(guint)n, places[place].is_dealt};
-  return muster_position_check_counts (begun, found->n_tasks, error);
+  g_auto (MusterPositionState)
+      state = {.is_dealt = found->is_dealt, .begun = g_steal_pointer (&begun)};
+  muster_position_read_fence (&state);
+  return muster_position_check_counts (state.begun, found->n_tasks, error);
 }
 
 static gboolean
@@ -123,6 +125,36 @@ extend (MusterMetaGraph *meta_graph, const Found *found, GError **error)
   return extended;
 }
 
+static gboolean
+look_at_master (MusterMaster *master, MusterMetaGraph *meta_graph, GBytes *config, Found *found,
+                gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_autoptr (MusterGraph) graph = graph_to_read (meta_graph, error);
+  g_autoptr (MusterSession) session =
+      graph != NULL
+          ? muster_master_create_session (master, graph, config, deadline_us, cancellable, error)
+          : NULL;
+  if (session == NULL)
+    return FALSE;
+  const gboolean is_known = look (session, found, deadline_us, cancellable, error);
+  muster_session_close_quietly (session);
+  return is_known;
+}
+
+gboolean
+muster_position_refuse (MusterMaster *master, MusterMetaGraph *meta_graph, GBytes *config,
+                        gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  Found found = {0};
+  return look_at_master (master, meta_graph, config, &found, deadline_us, cancellable, error) &&
+         (found.n_tasks == 0 ||
+          muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                       "the model on the parameter servers has the positions of %u tasks, but this "
+                       "task trains without; use positions in all tasks or in none, and restart "
+                       "the parameter servers for a job without",
+                       found.n_tasks));
+}
+
 MusterMetaGraph *
 muster_position_find (MusterMaster *master, MusterMetaGraph *meta_graph, GBytes *config,
                       gint64 deadline_us, GCancellable *cancellable, GError **error)
@@ -137,14 +169,7 @@ muster_position_find (MusterMaster *master, MusterMetaGraph *meta_graph, GBytes 
   }
   if (muster_position_n_tasks (meta_graph) > 0)
     return muster_meta_graph_ref (meta_graph);
-  g_autoptr (MusterGraph) graph = graph_to_read (meta_graph, error);
-  g_autoptr (MusterSession) session =
-      graph != NULL
-          ? muster_master_create_session (master, graph, config, deadline_us, cancellable, error)
-          : NULL;
-  if (session == NULL)
-    return NULL;
-  const gboolean is_known = look (session, &found, deadline_us, cancellable, error);
-  muster_session_close_quietly (session);
-  return is_known ? extend (meta_graph, &found, error) : NULL;
+  return look_at_master (master, meta_graph, config, &found, deadline_us, cancellable, error)
+             ? extend (meta_graph, &found, error)
+             : NULL;
 }

@@ -77,9 +77,25 @@ muster_position_is_over (const MusterPositionHook *self)
   return self->options.n_batches > 0 && batch_of (self, &self->own) >= self->options.n_batches;
 }
 
+/* A session at a master of the task's own. */
+static gboolean
+begin_at_master (MusterPositionHook *self, MusterSession *session, gint64 deadline_us,
+                 GCancellable *cancellable, GError **error)
+{
+  const gint64 until_us = MIN (muster_position_in_us (MUSTER_POSITION_ANSWER_US), deadline_us);
+  gboolean is_marked = FALSE;
+  if (!muster_position_is_marked (session, &is_marked, until_us, cancellable, error) ||
+      !muster_position_mark (session, until_us, cancellable, error))
+    return FALSE;
+  self->settle_us = is_marked && self->options.settle_us == DEFAULT_SETTLE_US
+                        ? MUSTER_POSITION_STEP_US
+                        : self->options.settle_us;
+  return self->options.is_worker || muster_position_open (session, until_us, cancellable, error);
+}
+
 static gboolean
 position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinator *coordinator,
-                       gint64 deadline_us, GCancellable *cancellable G_GNUC_UNUSED, GError **error)
+                       gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
   g_set_object (&self->stopped, muster_coordinator_cancellable (coordinator));
@@ -87,7 +103,9 @@ position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinat
   self->refused_us = 0;
   self->refused_at = -1;
   muster_position_reset_end (self);
-  return muster_position_settle (self, session, deadline_us, error);
+  return (!self->options.own_masters ||
+          begin_at_master (self, session, deadline_us, cancellable, error)) &&
+         muster_position_settle (self, session, deadline_us, error);
 }
 
 /* --- a run --- */
@@ -375,10 +393,8 @@ muster_position_hook_new (const MusterPositionOptions *options, GError **error)
     (void)muster_batches_ref (options->batches);
   self->options.settle_us = options->settle_us > 0 ? options->settle_us : DEFAULT_SETTLE_US;
   self->options.others_us = options->others_us > 0 ? options->others_us : DEFAULT_OTHERS_US;
-  /* a chief's restore may take long, and no other master knows of it */
-  self->options.hold_us = options->hold_us > 0   ? options->hold_us
-                          : options->own_masters ? self->options.others_us
-                                                 : DEFAULT_HOLD_US;
+  self->settle_us = self->options.settle_us;
+  self->options.hold_us = options->hold_us > 0 ? options->hold_us : DEFAULT_HOLD_US;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->own.task = options->task;
   if (options->slots != NULL)

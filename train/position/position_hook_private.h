@@ -31,6 +31,7 @@ struct _MusterPositionHook {
   gboolean is_dealt;
   char *train_op;          /* (owned) from begin on */
   GCancellable *stopped;   /* (owned) (nullable) the session's coordinator's */
+  gint64 settle_us;        /* how long a step of an earlier session may go on */
   MusterPositionPlace own; /* the task's own */
   gboolean is_held;        /* as of the last step: the next one begins with a look */
   MusterPositionRun run;   /* the kind of the current run */

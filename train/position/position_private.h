@@ -40,6 +40,19 @@ G_BEGIN_DECLS
 #define MUSTER_POSITION_FORGET      "muster/done/forget"
 #define MUSTER_POSITION_FENCED      ((gint64)1 << 48) /* above each count */
 
+/* MUSTER_POSITION_RESTORING has a value from before a chief restores the model until it has: no
+ * step begins. No saver knows it, so that a restore, in whatever order it assigns, leaves it alone.
+ */
+#define MUSTER_POSITION_IS_RESTORING    "muster/restoring/is_set:0"
+#define MUSTER_POSITION_SET_RESTORING   "muster/restoring/set"
+#define MUSTER_POSITION_CLEAR_RESTORING "muster/restoring/clear"
+
+/* MUSTER_POSITION_MARK is of each task's own master, and has a value from the task's first session
+ * there on: if it has none, that master was started since, and runs no step of an earlier session.
+ */
+#define MUSTER_POSITION_IS_MARKED "muster/mark/is_set:0"
+#define MUSTER_POSITION_SET_MARK  "muster/mark/set"
+
 #define MUSTER_POSITION_MOST_TASKS 65536
 
 /* The device of the variables: the global step's, or else the first variable's; borrowed from the
@@ -55,6 +68,7 @@ const char *const *muster_position_dealt_variables (void);
 typedef struct {
   gboolean is_dealt;    /* set before reading: batches are dealt, and counts are those of slots */
   gboolean is_fenced;   /* no step begins until the chief has restored the model */
+  gboolean is_raised;   /* that is so because of the fence, not only of MUSTER_POSITION_RESTORING */
   MusterTensor *begun;  /* (owned) int64 [n_tasks] */
   MusterTensor *done;   /* (owned) likewise */
   MusterTensor *taken;  /* (owned) (nullable) if they are dealt: int64 [n_tasks] */
@@ -72,6 +86,8 @@ gboolean muster_position_read (MusterSession *session, guint n_tasks, MusterPosi
 gboolean muster_position_check_counts (const MusterTensor *tensor, guint n_tasks, GError **error);
 /* DATA_LOSS unless it is int64 [n_slots] with numbers of draws. */
 gboolean muster_position_check_taken (const MusterTensor *tensor, guint n_slots, GError **error);
+/* Of an op that answers a question. */
+gboolean muster_position_is_true (const MusterTensor *tensor);
 /* What a slot has in hand. */
 gint64 muster_position_taken (const MusterPositionState *self, guint slot);
 gint64 muster_position_begun (const MusterPositionState *self, guint task);
@@ -109,10 +125,28 @@ typedef struct {
 void muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *quiesce,
                               GCancellable *cancellable);
 
-/* The same before a restore, for tasks with a master each: fences the model, sets hold, and waits
- * until each step that had begun is done, limit_us at most. */
-void muster_position_rest (MusterSession *session, const MusterPositionQuiesce *quiesce,
-                           gint64 limit_us, GCancellable *cancellable);
+/* The same before a restore, for tasks with a master each: fences the model, and waits until each
+ * step that had begun is done, limit_us at most. FALSE if it isn't known that no step begins until
+ * muster_position_open (). */
+gboolean muster_position_rest (MusterSession *session, const MusterPositionQuiesce *quiesce,
+                               gint64 limit_us, GCancellable *cancellable, GError **error);
+/* The chief has restored the model. */
+gboolean muster_position_open (MusterSession *session, gint64 deadline_us,
+                               GCancellable *cancellable, GError **error);
+/* How long a step may take that goes on though the session that began it is gone. */
+#define MUSTER_POSITION_STEP_US (60 * MUSTER_SECOND)
+/* Whether this task's master may run a step of an earlier session: not if it was started since the
+ * task's last session (muster_position_mark ()). */
+gboolean muster_position_is_marked (MusterSession *session, gboolean *is_marked, gint64 deadline_us,
+                                    GCancellable *cancellable, GError **error);
+gboolean muster_position_mark (MusterSession *session, gint64 deadline_us,
+                               GCancellable *cancellable, GError **error);
+
+/* For a task without positions: FAILED_PRECONDITION if the model has some, in which nothing would
+ * stop its steps. */
+gboolean muster_position_refuse (MusterMaster *master, MusterMetaGraph *meta_graph,
+                                 GBytes *config /* nullable */, gint64 deadline_us,
+                                 GCancellable *cancellable, GError **error);
 
 /* Takes the fence off begun, as it was read. */
 void muster_position_read_fence (MusterPositionState *state);

@@ -125,9 +125,17 @@ ask_for_restore (MusterPositionHook *self, MusterSession *session, const MusterP
               "a step of task %u was interrupted in an earlier run; the chief restores the last "
               "checkpoint",
               task);
-  return (state->is_fenced || muster_position_fence (session, deadline_us, self->stopped, error)) &&
+  return (state->is_raised || muster_position_fence (session, deadline_us, self->stopped, error)) &&
          (muster_position_begun (state, task) < muster_position_done (state, task) ||
           muster_position_forget (session, task, deadline_us, self->stopped, error));
+}
+
+/* A step that was counted as done before it was. */
+static gboolean
+has_ended_late (const MusterPositionHook *self, const MusterPositionState *state)
+{
+  return muster_position_begun (state, self->own.task) <
+         muster_position_done (state, self->own.task);
 }
 
 static gboolean
@@ -144,8 +152,8 @@ end_of (const MusterPositionHook *self, Wait wait)
   const gint64 now_us = muster_clock_now_us (self->clock);
   if (wait == WAIT_FOR_RESTORE)
     return MUSTER_WAIT_FOREVER;
-  return muster_deadline_after (now_us, wait == WAIT_FOR_HOLD ? self->options.hold_us
-                                                              : self->options.settle_us);
+  return muster_deadline_after (now_us,
+                                wait == WAIT_FOR_HOLD ? self->options.hold_us : self->settle_us);
 }
 
 static gboolean
@@ -175,7 +183,7 @@ wait_for_place (MusterPositionHook *self, MusterSession *session, gint64 deadlin
     before = wait;
     const gint64 until_us = MIN (ends_us[wait], deadline_us);
     if (wait == WAIT_FOR_STEP && self->options.own_masters &&
-        muster_clock_now_us (self->clock) >= until_us) {
+        (muster_clock_now_us (self->clock) >= until_us || has_ended_late (self, &state))) {
       if (!ask_for_restore (self, session, &state, error))
         return FALSE;
       continue;

@@ -59,6 +59,18 @@ muster_position_dealt_variables (void)
   return dealt_variables + 3;
 }
 
+/* Adds the handle of a scalar that no saver knows, and that has no value at first. */
+static void
+handle (MusterPositionNodes *self, const char *name, const char *device)
+{
+  muster_graph_builder_node (self->builder, "VarHandleOp", name);
+  muster_graph_builder_device (self->builder, device);
+  attr_type (self, "dtype", MUSTER_INT64);
+  muster_graph_builder_attr_shape (self->builder, "shape", 0, NULL);
+  muster_graph_builder_attr_string (self->builder, "container", "");
+  muster_graph_builder_attr_string (self->builder, "shared_name", name);
+}
+
 /* Adds a resource variable with TensorFlow's names. Takes initial. */
 static void
 variable_of_shape (MusterPositionNodes *self, const char *name, MusterTensor *initial,
@@ -144,11 +156,9 @@ begun_of (const MusterPositionNodes *self)
 }
 
 static void
-gather (MusterPositionNodes *self, const char *name, const char *after)
+gather (MusterPositionNodes *self, const char *name, const char *counts, const char *after)
 {
-  begin (self, "ResourceGather", name, INPUTS (begun_of (self), "muster/task"));
-  if (after != NULL)
-    muster_graph_builder_input (self->builder, after);
+  begin (self, "ResourceGather", name, INPUTS (counts, "muster/task", after));
   attr_type (self, "dtype", MUSTER_INT64);
   attr_type (self, "Tindices", MUSTER_INT64);
   muster_graph_builder_attr_int (self->builder, "batch_dims", 0);
@@ -200,6 +210,47 @@ add_inputs (MusterPositionNodes *self)
   muster_graph_builder_attr_int (self->builder, "axis", -1);
 }
 
+/* Adds a check that fails while the chief restores the model. */
+static void
+check_open (MusterPositionNodes *self, const char *name, const char *after)
+{
+  static const MusterDType types[] = {MUSTER_STRING, MUSTER_INT64, MUSTER_STRING};
+  g_autofree char *restoring = g_strconcat (name, "/is_restoring", NULL);
+  g_autofree char *open = g_strconcat (name, "/is_open", NULL);
+
+  begin (self, "VarIsInitializedOp", restoring, INPUTS (MUSTER_POSITION_RESTORING, after));
+  begin (self, "LogicalNot", open, INPUTS (restoring));
+  begin (self, "Assert", name,
+         INPUTS (open, "muster/step/what", "muster/task", "muster/step/why_restoring"));
+  muster_graph_builder_attr_types (self->builder, "T", types, G_N_ELEMENTS (types));
+  muster_graph_builder_attr_int (self->builder, "summarize", 3);
+}
+
+/* A step that has begun goes on: the chief waits for it. */
+static void
+take_fence_off (MusterPositionNodes *self, const char *name, const char *count)
+{
+  constant (self, "muster/step/fence", muster_tensor_new_int64 (MUSTER_POSITION_FENCED));
+  begin (self, "FloorMod", name, INPUTS (count, "muster/step/fence"));
+  attr_type (self, "T", MUSTER_INT64);
+}
+
+/* A task's last step has ended, whoever counts it as done, and no restore is under way: not before
+ * the step is counted, so that a refused one changes nothing, nor after it. */
+static void
+add_fixed_beginning (MusterPositionNodes *self)
+{
+  handle (self, MUSTER_POSITION_RESTORING, self->device);
+  constant (self, "muster/step/why_restoring",
+            muster_tensor_new_string ("since the chief restores the model"));
+  check_open (self, "muster/step/is_whole", NULL);
+  gather (self, "muster/step/ended", MUSTER_POSITION_DONE, NULL);
+  check (self, "muster/step/is_settled", "muster/step/ended", "muster/position");
+  count (self, "muster/step/begin", MUSTER_POSITION_BEGUN,
+         INPUTS ("^muster/step/is_next", "^muster/step/is_settled", "^muster/step/is_whole"));
+  check_open (self, "muster/step/is_whole_still", "^muster/step/begin");
+}
+
 /* Counters are updated as whole variables, since TensorFlow updates single elements without a lock.
  * A task's position is checked before the update, so that a stray process changes nothing, and
  * after it, so that at most one of two concurrent ones writes. */
@@ -207,13 +258,21 @@ static void
 add_beginning (MusterPositionNodes *self)
 {
   add_inputs (self);
-  gather (self, "muster/step/before", NULL);
+  gather (self, "muster/step/before", begun_of (self), NULL);
   check (self, "muster/step/is_next", "muster/step/before", "muster/position");
-  count (self, "muster/step/begin", begun_of (self), INPUTS ("^muster/step/is_next"));
-  gather (self, "muster/step/after", "^muster/step/begin");
+  if (self->is_dealt)
+    count (self, "muster/step/begin", begun_of (self), INPUTS ("^muster/step/is_next"));
+  else
+    add_fixed_beginning (self);
+  gather (self, "muster/step/after", begun_of (self), "^muster/step/begin");
+  if (!self->is_dealt)
+    take_fence_off (self, "muster/step/counted", "muster/step/after");
   begin (self, "AddV2", "muster/step/next", INPUTS ("muster/position", "muster/step/one"));
   attr_type (self, "T", MUSTER_INT64);
-  check (self, MUSTER_POSITION_BEGUN_STEP, "muster/step/after", "muster/step/next");
+  check (self, MUSTER_POSITION_BEGUN_STEP,
+         self->is_dealt ? "muster/step/after" : "muster/step/counted", "muster/step/next");
+  if (!self->is_dealt)
+    muster_graph_builder_input (self->builder, "^muster/step/is_whole_still");
 }
 
 /* --- how they end --- */
@@ -229,6 +288,13 @@ read_hold (MusterPositionNodes *self, const char *name, const char *after)
 static void
 add_fence (MusterPositionNodes *self)
 {
+  begin (self, "AssignVariableOp", MUSTER_POSITION_SET_RESTORING,
+         INPUTS (MUSTER_POSITION_RESTORING, "muster/step/one"));
+  attr_type (self, "dtype", MUSTER_INT64);
+  begin (self, "DestroyResourceOp", MUSTER_POSITION_CLEAR_RESTORING,
+         INPUTS (MUSTER_POSITION_RESTORING));
+  muster_graph_builder_attr_bool (self->builder, "ignore_lookup_error", TRUE);
+  begin (self, "VarIsInitializedOp", "muster/restoring/is_set", INPUTS (MUSTER_POSITION_RESTORING));
   constant (self, "muster/begun/fenced", filled (self->n_tasks, MUSTER_POSITION_FENCED));
   begin (self, "AssignAddVariableOp", MUSTER_POSITION_RAISE_FENCE,
          INPUTS (MUSTER_POSITION_BEGUN, "muster/begun/fenced"));
@@ -236,10 +302,31 @@ add_fence (MusterPositionNodes *self)
   count (self, MUSTER_POSITION_FORGET, MUSTER_POSITION_DONE, INPUTS (NULL));
 }
 
+/* A mark at the task's own master, which is there as long as its process lives. */
+static void
+add_mark (MusterPositionNodes *self)
+{
+  static const char own[] = "/device:CPU:0";
+  MusterTensor *one = muster_tensor_new_int64 (1);
+  handle (self, MUSTER_POSITION_MARK, own);
+  muster_graph_builder_constant (self->builder, "muster/mark/value", one);
+  muster_graph_builder_device (self->builder, own);
+  muster_tensor_unref (one);
+  muster_graph_builder_node (self->builder, "AssignVariableOp", MUSTER_POSITION_SET_MARK);
+  muster_graph_builder_device (self->builder, own);
+  muster_graph_builder_input (self->builder, MUSTER_POSITION_MARK);
+  muster_graph_builder_input (self->builder, "muster/mark/value");
+  attr_type (self, "dtype", MUSTER_INT64);
+  muster_graph_builder_node (self->builder, "VarIsInitializedOp", "muster/mark/is_set");
+  muster_graph_builder_device (self->builder, own);
+  muster_graph_builder_input (self->builder, MUSTER_POSITION_MARK);
+}
+
 static void
 add_fixed_end (MusterPositionNodes *self, const char *train)
 {
   add_fence (self);
+  add_mark (self);
   count (self, "muster/step/done", MUSTER_POSITION_DONE,
          INPUTS ("^" MUSTER_POSITION_BEGUN_STEP, train));
   read_hold (self, "muster/step/held", "^muster/step/done");
