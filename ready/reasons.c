@@ -3,6 +3,7 @@
  * one situation; texts and hints for each. */
 #include "ready/situation_private.h"
 
+#include "base/gateway_private.h"
 #include "base/names_private.h"
 #include "graph/device_name_private.h"
 #include "ready/backoff.h"
@@ -288,10 +289,23 @@ is_child (const char *target)
   return g_str_equal (target, "tensorflow") || g_str_has_prefix (target, "tensorflow:");
 }
 
+/* The task's `muster serve` runs its gateway. */
+static char *
+silent_gateway_hint (const char *state)
+{
+  return g_strdup (
+      strcmp (state, "refused") == 0
+          ? "start this task's `muster serve --master=tensorflow` again"
+          : "restart this task's `muster serve --master=tensorflow`: it doesn't answer");
+}
+
 static char *
 server_hint (const char *state, const char *target, const MusterSituation *situation)
 {
   const char *const *tasks = situation->tasks;
+  if (situation->diagnosis != NULL &&
+      g_str_has_prefix (situation->diagnosis, MUSTER_GATEWAY_DIAGNOSIS))
+    return silent_gateway_hint (state);
   if (is_child (target) && muster_error_is (situation->failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
     return g_strdup ("raise --timeout: TensorFlow may take two minutes to start while its library "
                      "isn't cached in memory");
@@ -302,8 +316,10 @@ server_hint (const char *state, const char *target, const MusterSituation *situa
   if (strcmp (state, "not-resolved") == 0)
     return g_strdup_printf ("check the host name in %s", target);
   if (strcmp (state, "refused") == 0 && situation->chief != NULL)
-    return g_strdup_printf ("start this task's own server (tf.distribute.Server), which is %s",
-                            target);
+    return g_strdup_printf (
+        "start this task's own server, %s, by `muster serve --master=tensorflow` "
+        "or as a tf.distribute.Server",
+        target);
   if (strcmp (state, "refused") == 0)
     return g_str_has_prefix (target, "unix:")
                ? g_strdup_printf ("`muster serve --listen=%s` starts a master", target)

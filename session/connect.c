@@ -5,6 +5,7 @@
 #include "rpc/client/diagnose.h"
 
 #include "base/blocking_private.h"
+#include "base/gateway_private.h"
 #include "graph/device_name_private.h"
 #include "graph/graph_nodes_private.h"
 #include "ready/pause_private.h"
@@ -240,6 +241,16 @@ without_prefix (const MusterOperation *self, const GError *failure)
   return g_strdup (failure->message + (has_prefix ? strlen (prefix) : 0));
 }
 
+/* The target of a task's gateway isn't one that somebody chose. (transfer full) */
+static char *
+describe_master (const MusterOperation *self, const Check *master)
+{
+  const char *target = muster_master_target (self->master);
+  return g_str_has_prefix (target, MUSTER_GATEWAY_PREFIX)
+             ? g_strconcat (MUSTER_GATEWAY_DIAGNOSIS, master->diagnosis.text, NULL)
+             : g_strdup (master->diagnosis.text);
+}
+
 /* Takes the checks' results. failure is CreateSession's, or NULL if it has run since the start
  * of the phase without an answer. A server that answers UNAVAILABLE knows the cause itself. */
 static void
@@ -253,7 +264,7 @@ take_in (MusterOperation *self, GPtrArray *checks, const GError *failure)
   const gboolean is_unavailable = answers && muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE);
   self->diagnosis = is_unavailable               ? without_prefix (self, failure)
                     : answers && failure == NULL ? describe_keeping (self, checks)
-                                                 : g_strdup (master->diagnosis.text);
+                                                 : describe_master (self, master);
   self->server_state = is_unavailable ? "unavailable" : state_of (master->diagnosis.stage);
   for (guint i = 1; i < checks->len; i++) {
     const Check *check = checks->pdata[i];

@@ -85,7 +85,8 @@ near_reset (MusterMaster *master, const char *const *containers, gint64 deadline
 static const char *
 near_target (MusterMaster *master)
 {
-  return muster_master_target (MUSTER_NEAR_MASTER (master)->far);
+  const MusterNearMaster *self = MUSTER_NEAR_MASTER (master);
+  return muster_master_target (g_atomic_int_get (&self->has_gateway) ? self->near : self->far);
 }
 
 static MusterMaster *

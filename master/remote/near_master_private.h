@@ -13,7 +13,7 @@ G_BEGIN_DECLS
 #define MUSTER_TYPE_NEAR_MASTER (muster_near_master_get_type ())
 G_DECLARE_FINAL_TYPE (MusterNearMaster, muster_near_master, MUSTER, NEAR_MASTER, GObject)
 
-/* Its target is far's. gateway is "unix:/PATH". */
+/* Its target is far's, or the gateway's once one was there. gateway is "unix:/PATH". */
 MusterMaster *muster_near_master_new (MusterMaster *far, const char *gateway, GError **error);
 
 /* TRUE if the gateway's folder is this user's, and nobody else can put a socket there. */

@@ -229,9 +229,28 @@ MUSTER_TEST (Reason, hints_at_the_tasks_own_server_where_it_is_refused)
   MUSTER_EXPECT_STREQ (update (&it, "server")->hint,
                        "`muster serve --listen=HOST:PORT` starts a master");
   it.situation.chief = "chief:0=chief0:2222";
-  MUSTER_EXPECT_STREQ (
-      update (&it, "server")->hint,
-      "start this task's own server (tf.distribute.Server), which is grpc://chief:2222");
+  MUSTER_EXPECT_STREQ (update (&it, "server")->hint,
+                       "start this task's own server, grpc://chief:2222, by `muster serve "
+                       "--master=tensorflow` or as "
+                       "a tf.distribute.Server");
+}
+
+/* Whatever other tasks there are: nobody chose that address. */
+MUSTER_TEST (Reason, hints_at_the_tasks_gateway_where_that_does_not_answer)
+{
+  const char *const tasks[] = {"ps:1: refused", NULL};
+  g_auto (Fixture) it = {0};
+  set_up (&it);
+  it.situation.readiness = NULL;
+  it.situation.server_state = "silent";
+  it.situation.diagnosis = "this task's gateway, /tmp/muster-0/g, connected in 1 ms, no answer";
+  it.situation.tasks = tasks;
+
+  MUSTER_EXPECT_STREQ (update (&it, "server")->hint,
+                       "restart this task's `muster serve --master=tensorflow`: it doesn't answer");
+  it.situation.server_state = "refused";
+  MUSTER_EXPECT_STREQ (update (&it, "server")->hint,
+                       "start this task's `muster serve --master=tensorflow` again");
 }
 
 MUSTER_TEST (Reason, says_that_no_chief_has_ever_registered_and_how_to_start_one)

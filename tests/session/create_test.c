@@ -198,6 +198,21 @@ MUSTER_TEST (Create, names_the_task_it_waits_for)
       g_str_has_prefix (waiter.task, "ps:1 does not answer: 127.0.0.1, TCP connection refused"));
 }
 
+/* Whose address nobody chose. */
+MUSTER_TEST (Create, names_the_gateway_of_the_task_that_does_not_answer)
+{
+  g_auto (Waiter) waiter;
+  set_up (&waiter, "unix:/tmp/muster-0/none", NULL, MUSTER_WAIT_FOREVER);
+
+  start (&waiter);
+  go_on (&waiter, 2);
+  go_to_the_end (&waiter);
+
+  MUSTER_EXPECT_STREQ (waiter.text,
+                       "this task's gateway, /tmp/muster-0/none, connection refused: no "
+                       "process listens on this socket");
+}
+
 MUSTER_TEST (Create, reports_when_it_is_for_another_reason)
 {
   g_auto (Waiter) waiter;
