@@ -33,7 +33,7 @@ MODULES = {
     "saver": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "master", "saver/builder", "saver/directory", "saver/tiers"],
     "saver/async": ["base", "graph", "master", "saver"],
     "session": ["base", "graph", "graph/meta_graph", "rpc", "rpc/client", "master", "ready", "saver"],
-    "session/cluster": ["base", "base/files", "rpc", "rpc/proto"],
+    "session/cluster": ["base", "base/files", "rpc", "rpc/proto", "master", "master/remote"],
     "train/goodput": ["base"],
     "train/completion": ["base", "graph", "graph/meta_graph", "saver/builder"],
     "train/monitored": ["base", "base/files", "graph", "graph/meta_graph", "checkpoint/state", "master", "ready", "saver/builder", "session", "train/completion", "train/goodput"],

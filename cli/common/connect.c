@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A command's master, its credentials and its session. */
 #include "cli/common/cli.h"
-#include "master/remote/near_master_private.h"
 #include "master/remote/target.h"
 #include "rpc/address_private.h"
 #include "rpc/client/diagnose.h"
-#include "session/cluster/cluster_spec_private.h"
+#include "session/cluster/cluster_spec.h"
 
 #define LONGEST_DIAGNOSIS_US (5 * MUSTER_SECOND) /* for a port that closed the connection */
 
@@ -59,25 +58,15 @@ muster_cli_master_at (const char *target, const MusterRpcSecurity *files,
   return master;
 }
 
-static gboolean
-is_own_server (const MusterCliOptions *options)
-{
-  const MusterClusterTask *own =
-      options->target_from_spec ? muster_cluster_spec_own (options->spec) : NULL;
-  return own != NULL &&
-         g_strcmp0 (muster_address_in_target (options->target, NULL), own->address) == 0;
-}
-
 MusterMaster *
 muster_cli_master (const MusterCliOptions *options, GError **error)
 {
-  MusterRpcSecurity files = security_of (options);
-  g_autofree char *gateway =
-      is_own_server (options) ? muster_cluster_spec_gateway (options->spec) : NULL;
-  g_autoptr (MusterMaster) master = muster_cli_master_at (options->target, &files, NULL, error);
-  /* The task's own server, behind its gateway where `muster serve` runs it. */
-  return master != NULL && gateway != NULL ? muster_near_master_new (master, gateway, error)
-                                           : g_steal_pointer (&master);
+  g_autoptr (MusterRpcCredentials) credentials = NULL;
+  if (!muster_cli_credentials (options, &credentials, error))
+    return NULL;
+  return options->target_from_spec
+             ? muster_cluster_spec_master (options->spec, credentials, error)
+             : muster_master_new_secured (options->target, credentials, error);
 }
 
 /* gRPC reports only a closed connection if one side uses TLS and the other doesn't. A master that

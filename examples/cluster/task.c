@@ -8,7 +8,6 @@
  *
  * cluster.sh starts servers, and such a task beside one of them. */
 #include "graph/npy.h"
-#include "master/remote/target.h"
 #include "session/cluster/cluster_spec.h"
 #include "train/train.h"
 
@@ -118,15 +117,14 @@ static gboolean
 run (char **argv, GError **error)
 {
   g_autoptr (MusterClusterSpec) cluster = muster_cluster_spec_new (g_getenv ("TF_CONFIG"), error);
-  g_autofree char *target = cluster == NULL ? NULL : muster_cluster_spec_target (cluster, error);
-  if (target == NULL)
+  if (cluster == NULL)
     return FALSE;
   if (muster_cluster_spec_trainer (cluster) < 0) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "a %s doesn't train: its server is all there is to start",
                         muster_cluster_spec_job (cluster));
   }
-  g_autoptr (MusterMaster) master = muster_master_new_for_target (target, error);
+  g_autoptr (MusterMaster) master = muster_cluster_spec_master (cluster, NULL, error);
   g_autoptr (MusterScaffold) scaffold =
       master == NULL ? NULL : muster_scaffold_load (argv[1], error);
   g_autoptr (MusterBatches) batches =

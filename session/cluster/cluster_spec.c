@@ -354,7 +354,7 @@ const MusterClusterTask *
 muster_cluster_spec_chief_task (const MusterClusterSpec *self)
 {
   const char *job = job_of_chief (self);
-  gsize n;
+  gsize n = 0;
   const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
   for (gsize i = 0; i < n; i++)
     if (g_str_equal (tasks[i].job, job))

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/error.h"
-
-#include <glib-object.h>
+#include "master/master.h"
+#include "rpc/credentials.h"
 
 G_BEGIN_DECLS
 
@@ -193,6 +192,19 @@ gint muster_cluster_spec_trainer (const MusterClusterSpec *self);
  * Returns: (transfer full): "local" or "grpc://HOST:PORT"
  */
 char *muster_cluster_spec_target (const MusterClusterSpec *self, GError **error);
+
+/**
+ * muster_cluster_spec_master:
+ * @self: a cluster
+ * @credentials: (nullable): as for [func@Master.new_secured]
+ *
+ * The master of this task's sessions, at [method@ClusterSpec.target]: behind the gateway that
+ * `muster serve --task` of this user runs for the task on this machine, if it does.
+ *
+ * Returns: (transfer full): the master
+ */
+MusterMaster *muster_cluster_spec_master (const MusterClusterSpec *self,
+                                          MusterRpcCredentials *credentials, GError **error);
 
 /**
  * muster_cluster_spec_has_own_masters:

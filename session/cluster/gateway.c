@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The address of a task's gateway, which its `muster serve` and its commands both find by the
- * cluster alone. */
+/* The address of a task's gateway, which its `muster serve` and its programs both find by the
+ * cluster alone, and the master there. */
+#include "base/gateway_private.h"
+#include "base/require_private.h"
+#include "master/remote/near_master_private.h"
+#include "master/remote/target.h"
+#include "rpc/address_private.h"
 #include "session/cluster/cluster_spec_private.h"
 
 #include <string.h>
@@ -40,6 +45,23 @@ muster_cluster_spec_gateway (const MusterClusterSpec *self)
   g_autofree char *digest = digest_of (self);
   g_autofree char *job = g_strndup (own->job, 32);
   g_strcanon (job, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-", '_');
-  return g_strdup_printf ("unix:/tmp/muster-%u/%s-%u-%s", (guint)geteuid (), job, own->index,
+  return g_strdup_printf (MUSTER_GATEWAY_PREFIX "%u/%s-%u-%s", (guint)geteuid (), job, own->index,
                           digest);
+}
+
+MusterMaster *
+muster_cluster_spec_master (const MusterClusterSpec *self, MusterRpcCredentials *credentials,
+                            GError **error)
+{
+  muster_require (error, NULL, self);
+
+  const MusterClusterTask *own = muster_cluster_spec_own (self);
+  g_autofree char *target = muster_cluster_spec_target (self, error);
+  g_autoptr (MusterMaster) far =
+      target != NULL ? muster_master_new_secured (target, credentials, error) : NULL;
+  if (far == NULL || own == NULL ||
+      g_strcmp0 (muster_address_in_target (target, NULL), own->address) != 0)
+    return g_steal_pointer (&far);
+  g_autofree char *gateway = muster_cluster_spec_gateway (self);
+  return muster_near_master_new (far, gateway, error);
 }

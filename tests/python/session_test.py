@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Session managers, their options and reports, and TF_CONFIG from Python."""
 import gc
+import hashlib
 import json
+import os
+import socket
 import weakref
 
 import case
@@ -215,6 +218,21 @@ class Cluster(case.TestCase):
         config = json.dumps({"cluster": CLUSTER, "task": {"type": "ps", "index": 0}})
         self.assertEqual(Muster.ClusterSpec.new_for_task(config, "worker:1").target(), "grpc://d:2222")
         self.assertEqual(Muster.ClusterSpec.new_for_task(config, None).job(), "ps")
+
+    def test_its_master_is_its_gateway_where_there_is_one(self):
+        spec = self.spec("worker", 1)
+        master = spec.master(None)
+        self.assertEqual(master.target(), "grpc://d:2222")
+        tasks = "".join(sorted("%s:%d=%s\n" % (task.job, task.index, task.address) for task in spec.tasks()))
+        folder = "/tmp/muster-%d" % os.geteuid()
+        path = "%s/worker-1-%s" % (folder, hashlib.sha256(tasks.encode()).hexdigest()[:16])
+        os.makedirs(folder, 0o700, exist_ok=True)
+        self.addCleanup(os.unlink, path)
+        with socket.socket(socket.AF_UNIX) as gateway:
+            gateway.bind(path)
+            gateway.listen()
+            master.reach(Muster.deadline_after(Muster.system_clock().now_us(), 60 * Muster.SECOND), None)
+        self.assertEqual(master.target(), "unix:" + path)
 
     def test_a_mistake_is_named(self):
         self.assertFails(Muster.Error.INVALID_ARGUMENT, "TF_CONFIG", Muster.ClusterSpec.new, "[")

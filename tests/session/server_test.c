@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/session/local_master.h"
+#include "session/cluster/cluster_spec_private.h"
 #include "session/manager.h"
 #include "tests/server/served.h"
 
 #include <gio/gio.h>
+#include <glib/gstdio.h>
 
 /* Chiefs and workers on real sockets, and on muster's server. */
 
@@ -43,6 +46,33 @@ prepare (Fixture *f, MusterPrepareOptions options, MusterSessionReport *report, 
   options.timeout_us = PATIENCE_US;
   return muster_session_manager_prepare_session (f->manager, f->served.remote, &options, report,
                                                  NULL, error);
+}
+
+/* As `muster serve --task` does; nothing listens at the task's own address. */
+MUSTER_TEST (OnServer, a_program_finds_the_gateway_of_its_task)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) local = muster_local_master_new ();
+  g_autoptr (MusterServer) server = muster_server_new (local, NULL);
+  g_autoptr (MusterClusterSpec) cluster = muster_cluster_spec_new (
+      "{\"cluster\": {\"ps\": [\"localhost:1\"], \"worker\": [\"localhost:2\"]}, "
+      "\"task\": {\"type\": \"worker\", \"index\": 0}}",
+      &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autofree char *gateway = muster_cluster_spec_gateway (cluster);
+  g_autofree char *folder = g_path_get_dirname (gateway + strlen ("unix:"));
+  (void)g_mkdir (folder, 0700);
+  MUSTER_EXPECT_EQ (muster_server_listen (server, gateway, &error), 1);
+  MUSTER_ASSERT_NO_ERROR (error);
+  muster_server_start (server);
+
+  g_autoptr (MusterMaster) master = muster_cluster_spec_master (cluster, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterGraph) graph = served_graph (NULL);
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (master, graph, NULL, test_deadline (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (muster_master_target (master), gateway);
 }
 
 /* Another process, which waits. */

@@ -6,7 +6,6 @@
  * cluster_tool steps META DIRECTORY|-: a monitored session that runs the train op once
  * for each line on stdin, and prints "step N", and "lost CODE: WHY" before it comes back. */
 #include "master/master.h"
-#include "master/remote/target.h"
 #include "session/cluster/cluster_spec.h"
 #include "train/monitored_training.h"
 #include "train/train.h"
@@ -62,13 +61,11 @@ static gboolean
 open_task (Task *self, const char *meta_graph, GError **error)
 {
   self->spec = muster_cluster_spec_new (g_getenv ("TF_CONFIG"), error);
-  g_autofree char *target =
-      self->spec != NULL ? muster_cluster_spec_target (self->spec, error) : NULL;
-  if (target == NULL)
+  if (self->spec == NULL)
     return FALSE;
   self->config = muster_cluster_spec_config (self->spec, NULL, NULL);
   self->peers = muster_cluster_spec_peers (self->spec);
-  self->master = muster_master_new_for_target (target, error);
+  self->master = muster_cluster_spec_master (self->spec, NULL, error);
   self->scaffold = self->master != NULL ? muster_scaffold_load (meta_graph, error) : NULL;
   return self->scaffold != NULL;
 }
