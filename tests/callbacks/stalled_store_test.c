@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* An object store that stops answering, at every call of a backup and of a training state: each
- * operation ends by its deadline, and by its cancellable. */
+ * operation ends by its deadline, and by its cancellable. One that is away for a call begins
+ * nothing anew. */
 #include "callbacks/backup.h"
 #include "callbacks/worker_training_state.h"
 #include "engine/session/local_master.h"
+#include "tests/doubles/heard.h"
 #include "tests/doubles/sharded_model.h"
 #include "tests/doubles/stalled_store.h"
 #include "tests/gtest_shim.h"
+
+#include <string.h>
 
 #define BACKUP   "s3://bucket/backup"
 #define STATE    "s3://bucket/state"
@@ -223,4 +227,45 @@ MUSTER_TEST (StalledStore, ends_every_call_of_backups_and_training_states)
 {
   g_autoptr (MusterObjectStorage) filled = fill ();
   stalled_store_expect_ends (&worlds, filled, operations);
+}
+
+/* Goes on where the n-th call finds no store (0: each does), and returns the number of calls. */
+static guint
+go_on_without_call (MusterObjectStorage *filled, const StalledOperation *operation, guint n)
+{
+  g_autoptr (MusterObjectStorage) store = object_storage_copy (filled);
+  g_autoptr (GError) error = NULL;
+  World world = {0};
+  MUSTER_TRACE ("%s without call %u", operation->name, n);
+  begin (&world, store);
+  object_storage_miss_at (world.store.process, n);
+
+  const gboolean is_done =
+      operation->call (&world, &error); /* which expects to find what is there */
+
+  MUSTER_EXPECT_EQ (is_done, error == NULL);
+  MUSTER_EXPECT_TRUE (error == NULL || strstr (error->message, "remove the directory") == NULL);
+  const guint n_calls = object_storage_n_calls (world.store.process);
+  end (&world);
+  return n_calls;
+}
+
+/* An outage is neither an absence nor damage. */
+MUSTER_TEST (AbsentStore, begins_nothing_anew_at_any_call_of_backups_and_training_states)
+{
+  static const StalledOperation going_on[] = {
+      {"a training with a backup", train},
+      {"find a backup's position", find_position},
+      {"restore a training state", restore_named},
+      {"restore one without a state file", restore_unlisted},
+  };
+  g_autoptr (MusterObjectStorage) filled = fill ();
+  heard_begin (G_LOG_LEVEL_WARNING);
+  for (gsize i = 0; i < G_N_ELEMENTS (going_on); i++) {
+    const guint n_calls = go_on_without_call (filled, &going_on[i], 0);
+    MUSTER_EXPECT_GT (n_calls, 3u);
+    for (guint n = 1; n <= n_calls; n++)
+      (void)go_on_without_call (filled, &going_on[i], n);
+  }
+  heard_end ();
 }

@@ -193,20 +193,22 @@ come_back (gpointer storage)
 /* What a local master holds is nowhere else: the save at the end is repeated. */
 MUSTER_TEST (Outage, is_waited_for_at_the_end_of_a_job)
 {
-  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
-  g_auto (Job) job = set_up (LOCAL, "run", clock);
-  g_autoptr (GError) error = NULL;
-  MUSTER_ASSERT_TRUE (open_job (&job, TRUE, &error));
-  train (&job, 3);
-  const gint64 last = muster_monitored_session_global_step (job.session);
+  for (int is_blocking = 0; is_blocking < 2; is_blocking++) {
+    g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+    g_auto (Job) job = set_up (LOCAL, is_blocking ? "blocking" : "background", clock);
+    g_autoptr (GError) error = NULL;
+    MUSTER_ASSERT_TRUE (open_job (&job, is_blocking, &error));
+    train (&job, 3);
+    const gint64 last = muster_monitored_session_global_step (job.session);
 
-  muster_faulty_storage_set (job.storage, job.run, MUSTER_FAULT_AWAY);
-  muster_fake_clock_at (clock, muster_fake_clock_elapsed_us (clock) + 200 * MUSTER_SECOND,
-                        come_back, job.storage);
-  MUSTER_EXPECT_TRUE (finish (&job, &error));
+    muster_faulty_storage_set (job.storage, job.run, MUSTER_FAULT_AWAY);
+    muster_fake_clock_at (clock, muster_fake_clock_elapsed_us (clock) + 200 * MUSTER_SECOND,
+                          come_back, job.storage);
+    MUSTER_EXPECT_TRUE (finish (&job, &error));
 
-  MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (latest_step (job.run), last);
+    MUSTER_EXPECT_NO_ERROR (error);
+    MUSTER_EXPECT_EQ (latest_step (job.run), last);
+  }
 }
 
 /* … but not for ever: then the job says that its last step isn't saved. */
