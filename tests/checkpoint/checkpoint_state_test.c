@@ -2,8 +2,11 @@
 #include "checkpoint/state/checkpoint_state.h"
 
 #include "base/error.h"
+#include "checkpoint/state/checkpoint_look_private.h"
+#include "checkpoint/state/quarantine.h"
 #include "checkpoint/state/state_text_private.h"
 #include "tests/checkpoint/bundle_fixture.h"
+#include "tests/doubles/object_storage.h"
 
 #include <fcntl.h>
 #include <glib/gstdio.h>
@@ -393,4 +396,28 @@ MUSTER_TEST (RemoveCheckpoint, takes_its_files_index_first_and_no_others)
       "remove m-1.data-00001-of-00002; ");
   g_auto (GStrv) left = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
   MUSTER_EXPECT_EQ (g_strv_length (left), 6u);
+}
+
+/* Neither that it is there nor that it is gone. */
+MUSTER_TEST (CheckpointState, an_outage_says_nothing_of_a_file)
+{
+  static const char prefix[] = "s3://bucket/run/model.ckpt-1", run[] = "s3://bucket/run";
+  g_autoptr (MusterObjectStorage) store = object_storage_new ();
+  MusterStorage *storage = MUSTER_STORAGE (store);
+  g_autofree char *index = g_strconcat (prefix, ".index", NULL);
+  g_autoptr (GError) error = NULL;
+  gboolean is_there;
+  MUSTER_ASSERT_TRUE (muster_storage_publish (storage, index, "", 0, NULL));
+
+  object_storage_miss_at (store, 1);
+  MUSTER_EXPECT_FALSE (muster_checkpoint_look (storage, prefix, &is_there, NULL));
+  object_storage_miss_at (store, 1);
+  MUSTER_EXPECT_FALSE (muster_checkpoint_is_gone (storage, prefix));
+  for (guint n = 1; n <= 2; n++) { /* the list, and the look at each name */
+    object_storage_miss_at (store, n);
+    MUSTER_EXPECT_NULL (muster_checkpoint_list (storage, run, NULL));
+  }
+  object_storage_miss_at (store, 1);
+  MUSTER_EXPECT_NULL (muster_checkpoint_state_version (storage, run, NULL, &error));
+  MUSTER_EXPECT_TRUE (error != NULL);
 }
