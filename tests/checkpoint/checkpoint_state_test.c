@@ -421,3 +421,23 @@ MUSTER_TEST (CheckpointState, an_outage_says_nothing_of_a_file)
   MUSTER_EXPECT_NULL (muster_checkpoint_state_version (storage, run, NULL, &error));
   MUSTER_EXPECT_TRUE (error != NULL);
 }
+
+/* What isn't known to be gone isn't called removed. */
+MUSTER_TEST (CheckpointState, an_outage_while_one_is_removed_leaves_nothing_behind)
+{
+  static const char prefix[] = "s3://bucket/run/model.ckpt-1";
+  gboolean is_removed = FALSE;
+  for (guint n = 1; n < 20; n++) {
+    g_autoptr (MusterObjectStorage) store = object_storage_new ();
+    MusterStorage *storage = MUSTER_STORAGE (store);
+    g_autofree char *index = g_strconcat (prefix, ".index", NULL);
+    g_autofree char *data = g_strconcat (prefix, ".data-00000-of-00001", NULL);
+    MUSTER_ASSERT_TRUE (muster_storage_publish (storage, index, "", 0, NULL));
+    MUSTER_ASSERT_TRUE (muster_storage_publish (storage, data, "", 0, NULL));
+    object_storage_miss_at (store, n);
+    is_removed = muster_remove_checkpoint (storage, prefix, NULL);
+    MUSTER_TRACE ("call %u", n);
+    MUSTER_EXPECT_TRUE (!is_removed || object_storage_n_files (store) == 0);
+  }
+  MUSTER_EXPECT_TRUE (is_removed);
+}
