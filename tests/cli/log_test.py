@@ -54,7 +54,6 @@ class LogTest(processes.TestCase):
     def stop(self, server):
         server.signal(signal.SIGTERM)
         self.assertEqual(server.wait(PATIENCE), 0, server.text())
-        server.end_of_output(PATIENCE)
 
     def events(self, server):
         """The stopped server's, by name."""

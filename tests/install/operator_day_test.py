@@ -232,18 +232,15 @@ class OperatorDayTest(processes.TestCase):
 
         server.signal(signal.SIGTERM)
         self.assertEqual(server.wait(PATIENCE), 0, server.text())
-        server.end_of_output(PATIENCE)
         self.install()
         upgraded = self.start_server()
         for task in worker, chief:
             self.assertEqual(task.wait(PATIENCE), 0, self.last_words(task))
-            task.end_of_output(PATIENCE)
         trained = events_of(chief, "trained")[-1]
         self.assertEqual(trained["step"], EPOCHS * BATCHES)
         self.assertEqual(trained["goodput"]["steps_again"], 0)
         upgraded.signal(signal.SIGTERM)
         self.assertEqual(upgraded.wait(PATIENCE), 0, upgraded.text())
-        upgraded.end_of_output(PATIENCE)
         self.check_log(server, upgraded)
 
     def finish_as(self, role, code):

@@ -23,7 +23,6 @@ class Job(processes.TestCase):
     def end_of(self, job):
         """What a job that ends well has said."""
         self.assertEqual(job.wait(END_SECONDS), 0, job.text())
-        job.end_of_output(END_SECONDS)
         return job.text()
 
     def nodes(self):
@@ -83,7 +82,6 @@ class Job(processes.TestCase):
         for epochs, words in (("0", "negative init_count is not permitted."), ("x", "negative init_count")):
             job = self.start_job(self.folder(), epochs, [self.serve()[1]])
             self.assertEqual(job.wait(END_SECONDS), 4, job.text())
-            job.end_of_output(END_SECONDS)
             self.assertIn(words, job.text())
 
 

@@ -59,12 +59,10 @@ class DrainTest(processes.TestCase):
         chief.expect('"event":"saved"')
         saved = max(event["step"] for event in self.events(chief, "saved"))
         self.assertGreater(saved, 0)
-        server.end_of_output(10)
         self.assertLessEqual(server.text().count("waiting for the chief of 'digits', chief:0 ("), 1, server.text())
         self.serve(self.port(target))
         for task in chief, *workers:
             self.assertEqual(task.wait(PATIENCE), 0, task.text())
-            task.end_of_output(10)
         ready = self.events(chief, "ready")
         self.assertEqual([event["step"] for event in ready], [0, saved])
         trained = self.events(chief, "trained")[-1]

@@ -90,7 +90,6 @@ class Job:
         began = time.monotonic()
         self.note("SIGKILL the server")
         self.masters[-1].end()
-        self.masters[-1].end_of_output(10)
         self.masters.append(self.test.serve(int(self.target.rsplit(":", 1)[1]))[0])
         self.stops.append((began, time.monotonic() + BACK, "the server"))
 
@@ -142,7 +141,6 @@ class Job:
         self.check_chiefs()
         self.watch.process.stdin.close()
         self.watch.wait(10)
-        self.watch.end_of_output(10)
         self.masters[-1].end()
 
     def check_chiefs(self):

@@ -58,7 +58,6 @@ class TestCase(processes.TestCase):
 
     def expect_trained(self, task):
         self.assertEqual(task.wait(60), 0, task.text())
-        task.end_of_output(10)
         last = self.events(task)[-1]
         self.assertEqual((last["event"], last["step"]), ("trained", BATCHES * self.epochs), task.text())
 
@@ -68,7 +67,6 @@ class TestCase(processes.TestCase):
             task.signal(signal.SIGTERM)
         for task in tasks:
             self.assertEqual(task.wait(30), 6, task.text())
-            task.end_of_output(10)
         self.epochs = max(self.last_step(task) for task in tasks) // BATCHES + 5
         self.expect_trained(self.task(target))
 
@@ -167,7 +165,6 @@ class ElasticTest(TestCase):
         # One chief at any time: the master's record of whom it granted the model, each by a higher epoch. On a machine that
         # is very slow, the second's lease may run out, too.
         server.end()
-        server.end_of_output(10)
         epochs = [int(epoch) for epoch in re.findall(r"claimed 'digits'.* epoch=(\d+)", server.text())]
         self.assertGreater(len(epochs), 1, server.text())
         self.assertEqual(epochs, sorted(set(epochs)), server.text())
@@ -184,7 +181,6 @@ class ElasticTest(TestCase):
             task.expect_later(lambda: self.last_step(task) > step + 1000)
         self.assertEqual([self.roles(task) for task in tasks], [["chief"], ["worker"], ["worker"]])
         server.end()
-        server.end_of_output(10)
         self.assertEqual(len(re.findall(r"claimed 'digits'", server.text())), 1, server.text())
         for event in ("chief-lost", "member-left", "session-reaped"):
             self.assertNotIn(" %s " % event, server.text())
@@ -300,7 +296,6 @@ class ElasticTest(TestCase):
         chief.expect('"waiting":"waiting for tasks: 1 of at least 2"')
         chief.signal(signal.SIGTERM)
         self.assertEqual(chief.wait(30), 6, chief.text())
-        chief.end_of_output(10)
         last = self.events(chief)[-1]
         self.assertEqual(last["event"], "preempted")
         self.assertRegex(peer.muster("status", target), "chief .*preempted .* ago, while training")
@@ -311,7 +306,6 @@ class ElasticTest(TestCase):
         chief, second = self.job_of_two(target, "--timeout=10s")
         second.signal(signal.SIGKILL)
         self.assertEqual(chief.wait(60), 4, chief.text())
-        chief.end_of_output(10)
         self.assertIn("'digits' had 1 of at least 2 tasks for 10.0 s; start more tasks", chief.text())
         last = self.events(chief)[-1]
         self.assertEqual(last["event"], "failed")
@@ -328,7 +322,6 @@ class ElasticTest(TestCase):
         _, target = self.serve()
         alone = self.task(target, "--min-tasks=3", "--timeout=1")
         self.assertEqual(alone.wait(30), 1, alone.text())
-        alone.end_of_output(10)
         job = [reason for reason in self.events(alone)[-1]["reasons"] if reason["component"] == "job"]
         self.assertEqual([reason["state"] for reason in job], ["waiting-for-tasks"], alone.text())
         self.assertIn("start 2 more", job[0]["hint"])

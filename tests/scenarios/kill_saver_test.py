@@ -81,13 +81,11 @@ class KillSaverTest(processes.TestCase):
         process.signal(signal.SIGKILL)
         process.wait(SECONDS)
         chief.wait(SECONDS)
-        chief.end_of_output(SECONDS)
         run.hear(chief.lines)
 
     def check(self, run):
         restored = self.start(SAVER, "restore", run.directory, run.model, "local")
         code = restored.wait(SECONDS)
-        restored.end_of_output(SECONDS)
         what = "MUSTER_SEED=%d, %s, saved %d, begun %d, %s:\n%s" % (
             SEED, run.model, run.saved, run.begun, sorted(os.listdir(run.directory)), restored.text())
         self.assertEqual(code, 0, what)
@@ -138,7 +136,6 @@ class KillSaverTest(processes.TestCase):
             chief = self.start("/usr/bin/env", unchecked, SAVER, "leave", run.directory, run.model, "local",
                                str(run.saved + 1))
             code = chief.wait(SECONDS)
-            chief.end_of_output(SECONDS)
             run.hear(chief.lines)
             self.assertEqual((code, run.begun), (0, run.saved + 1), chief.text())
             self.check(run)

@@ -35,7 +35,6 @@ class PreemptionTest(processes.TestCase):
         return self.train("--checkpoint-dir=" + self.directory, "--save-every=1000000000", *arguments, **more)
 
     def events(self, process):
-        process.end_of_output(10)
         return [json.loads(line) for line in process.text().splitlines() if line.startswith("{")]
 
     def expect_preempted(self, process):

@@ -16,6 +16,8 @@ import peer
 DIGITS = peer.fixture("digits.meta")
 # How long a command may go on after its own deadline before it counts as hanging.
 GRACE_SECONDS = 3
+# How long the output of an ended process may take to be read, unless another process has the pipe, too.
+READ_SECONDS = 10
 
 
 class Process:
@@ -69,19 +71,17 @@ class Process:
             time.sleep(0.001)
 
     def wait(self, seconds):
-        """The exit code; a process that goes on for longer hangs."""
+        """The exit code, once everything that the process said has been read; one that goes on for longer hangs."""
         try:
-            return self.process.wait(seconds)
+            code = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError("still there after %s s:\n%s" % (seconds, self.text()))
-
-    def end_of_output(self, seconds):
-        """Waits until everything that an ended process said has been read."""
-        self.reader.join(seconds)
+        self.reader.join(READ_SECONDS)
+        return code
 
     def end(self):
         self.process.kill()
-        self.process.wait(10)
+        self.wait(10)
 
 
 class TestCase(peer.TestCase):
@@ -93,7 +93,6 @@ class TestCase(peer.TestCase):
     def _end(self, process):
         """Also where a process is started again whatever it died of, what a sanitizer found counts."""
         process.end()
-        process.end_of_output(10)
         if re.search(r"Sanitizer: |: runtime error: ", process.text()):
             self.fail(process.text())
 

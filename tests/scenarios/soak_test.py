@@ -160,7 +160,7 @@ class Job:
             if not member.has_ended() or self.is_over():
                 continue
             if member is self.tasks[0]:
-                member.process.end_of_output(10)
+                member.process.wait(10)
                 self.hear()
             if member is self.master or member.process.process.returncode not in (0, OVER):
                 member.start()
@@ -198,7 +198,6 @@ class Job:
             self.master.start()
         chief.start()
         self.test.assertIn(chief.process.wait(SECONDS), (0, OVER), self.what())
-        chief.process.end_of_output(10)
 
     def end(self):
         """The chief has ended: so do the workers, who hear it from the master."""
