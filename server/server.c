@@ -121,6 +121,7 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->idle_session_us = wanted->idle_session_us;
   self->http_hosts = g_strdupv ((char **)wanted->http_hosts);
   self->expected = g_strdupv ((char **)wanted->expected);
+  self->is_of_cluster = wanted->needed != NULL;
   self->limits = muster_limits_new (&wanted->limits);
   self->sessions = muster_sessions_new (self->clock, self->limits);
   self->request_ids = muster_request_ids_new ();

@@ -49,6 +49,7 @@ struct _MusterServer {
   MusterStatusWatch *status_watch;   /* (owned) */
   MusterHandlerPool *handler_pool;   /* (owned) */
   MusterGateway *gateway;            /* (owned) (nullable) if the master is behind gRPC */
+  gboolean is_of_cluster;            /* it stands before a task of TensorFlow's cluster */
   MusterHealthService *health;       /* (owned) */
   MusterRpcServer *rpc;              /* (owned) */
   MusterRpcClient *itself;           /* (owned) (nullable) after the first check */

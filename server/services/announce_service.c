@@ -18,8 +18,10 @@
 
 /* The number of trackers' sessions that are opened or closed at the same time. */
 #define MAX_TRACKER_THREADS 4
-/* Timeout for the positioned steps of the chief that a claim replaces. */
-#define SETTLE (10 * MUSTER_SECOND)
+/* Timeout for the positioned steps of the chief that a claim replaces; and on a cluster, where the
+ * new chief itself waits for them as long (MUSTER_POSITION_STEP_US). */
+#define SETTLE            (10 * MUSTER_SECOND)
+#define SETTLE_ON_CLUSTER (60 * MUSTER_SECOND)
 
 struct _MusterAnnounceService {
   MusterServer *server; /* (not owned) */
@@ -269,9 +271,20 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
   return TRUE;
 }
 
-/* Cancels all steps of the loser before the grant is sent, except a positioned one, which is
- * waited for, so that it ends whole. */
+/* Cancels the steps of a chief that was replaced, except positioned ones, which have so long to end
+ * whole. */
 static void
+close_orphan (MusterRpcCall *call, MusterServed *orphan, gint64 timeout_us)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  (void)muster_served_settle (orphan, muster_deadline_after (now_us, timeout_us),
+                              muster_rpc_call_stop_cancellable (call));
+  muster_session_close_quietly (orphan->session);
+}
+
+/* Ends the loser's lease and its session's steps before the grant is sent. FALSE: positioned ones
+ * are left to end beside the new chief. */
+static gboolean
 fence (MusterAnnounceService *self, MusterRpcCall *call, Lease *loser, MusterServed *orphan)
 {
   g_autoptr (MusterAnnouncement) chief =
@@ -290,13 +303,24 @@ fence (MusterAnnounceService *self, MusterRpcCall *call, Lease *loser, MusterSer
   muster_readiness_tracker_stop (
       g_steal_pointer (&loser->tracker)); /* it is no longer in the table */
   if (orphan == NULL)
-    return;
+    return TRUE;
   muster_readiness_service_session_gone (self->server->readiness, orphan);
-  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  (void)muster_served_settle (
-      orphan, muster_deadline_after (now_us, SETTLE),
-      muster_rpc_call_stop_cancellable (call)); /* a step that takes longer is cut off */
-  muster_session_close_quietly (orphan->session);
+  if (self->server->is_of_cluster && !muster_served_settle (orphan, 0, NULL))
+    return FALSE;
+  close_orphan (call, orphan, SETTLE);
+  return TRUE;
+}
+
+/* The lease begins with the grant, however long the loser's step was waited for. It isn't renewed
+ * if yet another chief has claimed the model. */
+static void
+renew (MusterAnnounceService *self, const Lease *lease)
+{
+  MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
+  announcement.model = lease->model;
+  announcement.epoch = lease->epoch;
+  (void)muster_chief_registry_announce (self->server->registry, &announcement, NULL);
+  attend_to_lease (self);
 }
 
 static void
@@ -372,12 +396,14 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
   if (lease->has_ousted)
     muster_server_audit (call, "Claim", lease->model, NULL);
   attend_to_lease (self);
-  if (loser != NULL)
-    fence (self, call, loser, orphan);
+  const gboolean is_fenced = loser == NULL || fence (self, call, loser, orphan);
+  renew (self, lease);
   follow_registry (self, lease->model); /* a chief that reconnects may find its model prepared */
   send_grant (lease, before);
   g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),
                          lease_ref (lease), lease_unref);
+  if (!is_fenced)
+    close_orphan (call, orphan, SETTLE_ON_CLUSTER);
 }
 
 /* Compares in a time that doesn't depend on where they differ. */

@@ -153,12 +153,12 @@ class Commands(Job):
 
 
     def test_are_started_again_while_their_steps_go_on(self):
-        """For longer than a step that was cut off is waited for."""
+        """For longer than a step that was cut off is waited for, and than a claim of a muster server's model waits."""
         self.begin()
         for name in ("worker:0", "chief:0"):
             self.kill(name)
             self.train(name)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 12
         while time.monotonic() < until:
             self.assertEqual(self.unended(), [1, 1])  # no fence, and nothing is restored
             time.sleep(0.1)
