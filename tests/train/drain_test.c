@@ -15,6 +15,8 @@
 
 enum { N_TASKS = 3, N_BATCHES = 3000, N_BEFORE = 300 };
 
+#define GRACE_US (30 * MUSTER_SECOND)
+
 typedef struct {
   Life life;
   gint *n_trained; /* atomic; of all tasks: steps that returned */
@@ -93,7 +95,7 @@ run_job (Job *job, gboolean drains, gint *n_trained)
   MUSTER_EXPECT_TRUE (await_steps (n_trained, N_BEFORE));
   MUSTER_EXPECT_FALSE (muster_server_is_drained (job->server, NULL));
   if (drains) {
-    muster_server_drain (job->server, 30 * MUSTER_SECOND);
+    muster_server_drain (job->server, GRACE_US);
     MUSTER_EXPECT_TRUE (await_drained (job->server));
   }
   restart (job);
@@ -148,12 +150,12 @@ hold_of (Life *life)
   return error == NULL ? state.hold : -1;
 }
 
-/* Trains until the chief has saved because its master is about to stop. */
+/* Trains until the chief has saved because its master is about to stop, after the grace. */
 static gboolean
-train_until_hold (Job *job, Life lives[2])
+train_until_hold (Job *job, Life lives[2], gint64 grace_us)
 {
   gint64 deadline_us = test_deadline ();
-  muster_server_drain (job->server, 30 * MUSTER_SECOND);
+  muster_server_drain (job->server, grace_us);
   while (hold_of (&lives[1]) == MUSTER_POSITION_GO &&
          muster_clock_now_us (muster_system_clock ()) < deadline_us)
     if (!life_step (&lives[0]))
@@ -181,7 +183,7 @@ MUSTER_TEST (Drain, lets_a_job_end_that_was_saved_at_its_last_step)
   g_autoptr (GError) error = NULL;
   job_name_directory (&job, "last");
   begin_two (&job, 1000000, lives);
-  MUSTER_ASSERT_TRUE (train_until_hold (&job, lives));
+  MUSTER_ASSERT_TRUE (train_until_hold (&job, lives, GRACE_US));
   MUSTER_EXPECT_FALSE (muster_server_is_drained (job.server, NULL));
 
   MUSTER_EXPECT_TRUE (
@@ -211,7 +213,7 @@ MUSTER_TEST (Drain, saves_again_what_a_slow_task_trained_after_the_save)
   Life lives[2] = {0};
   job_name_directory (&job, "late");
   begin_two (&job, 1000000, lives);
-  MUSTER_ASSERT_TRUE (train_until_hold (&job, lives));
+  MUSTER_ASSERT_TRUE (train_until_hold (&job, lives, GRACE_US));
   const gint64 n_before = muster_monitored_session_global_step (lives[0].session);
 
   MUSTER_EXPECT_TRUE (life_step (&lives[1]));
@@ -219,6 +221,49 @@ MUSTER_TEST (Drain, saves_again_what_a_slow_task_trained_after_the_save)
   MUSTER_EXPECT_TRUE (await_drained (job.server));
 
   g_autofree char *wrong = job_check_latest (&job, n_before + 1);
+  MUSTER_EXPECT_STREQ (wrong, NULL);
+  restart (&job);
+  muster_monitored_session_request_stop (lives[0].session);
+  g_thread_join (thread);
+  for (guint i = 0; i < 2; i++)
+    life_end (&lives[i]);
+}
+
+/* As the worker's step does, until it ends. */
+static void
+begin_step (Life *worker)
+{
+  static const char *const target = "muster/step/begin";
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterTensor) task = muster_tensor_new_int64 (worker->task);
+  g_autoptr (MusterTensor) position =
+      muster_tensor_new_int64 (muster_position_hook_position (worker->hook));
+  const MusterFeed feeds[] = {{MUSTER_POSITION_TASK, task}, {MUSTER_POSITION_POSITION, position}};
+  const MusterStep step = {.feeds = feeds,
+                           .n_feeds = G_N_ELEMENTS (feeds),
+                           .targets = &target,
+                           .n_targets = 1,
+                           .deadline_us = test_deadline ()};
+  MUSTER_EXPECT_TRUE (muster_session_run (muster_monitored_session_session (worker->session), &step,
+                                          NULL, NULL, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+/* A step that doesn't end in the grace is lost, but no more than that. */
+MUSTER_TEST (Drain, keeps_what_it_saved_where_it_cant_save_again)
+{
+  g_auto (Job) job = job_set_up_served (2);
+  Life lives[2] = {0};
+  job_name_directory (&job, "endless");
+  begin_two (&job, 1000000, lives);
+  MUSTER_ASSERT_TRUE (train_until_hold (&job, lives, 2 * MUSTER_SECOND));
+  const gint64 n_before = muster_monitored_session_global_step (lives[0].session);
+
+  begin_step (&lives[1]);
+  GThread *thread = g_thread_new ("chief", train_to_end, &lives[0]);
+  MUSTER_EXPECT_TRUE (await_drained (job.server));
+
+  g_autofree char *wrong = job_check_latest (&job, n_before);
   MUSTER_EXPECT_STREQ (wrong, NULL);
   restart (&job);
   muster_monitored_session_request_stop (lives[0].session);
@@ -237,7 +282,7 @@ MUSTER_TEST (Drain, holds_nobody_after_the_saves_of_the_next_session)
 
   job_name_directory (&job, "next");
   begin_two (&job, 3, lives);
-  MUSTER_ASSERT_TRUE (train_until_hold (&job, lives));
+  MUSTER_ASSERT_TRUE (train_until_hold (&job, lives, GRACE_US));
   restart (&job);
   muster_coordinator_request_stop (muster_monitored_session_coordinator (lives[0].session), lost,
                                    NULL);
@@ -264,7 +309,7 @@ save_for_drain (Job *job, Life *chief, gboolean preempts)
   MUSTER_ASSERT_NO_ERROR (chief->error);
   const guint n_saved = job->n_saved;
   job->preempts_at_save = preempts;
-  muster_server_drain (job->server, 30 * MUSTER_SECOND);
+  muster_server_drain (job->server, GRACE_US);
   while (job->n_saved == n_saved && muster_clock_now_us (muster_system_clock ()) < deadline_us)
     if (!life_step (chief))
       break;

@@ -66,19 +66,30 @@ note_all_saved (MusterCheckpointSaverHook *self, gboolean is_all_saved)
     muster_preemption_note_all_saved (self->preemption, is_all_saved);
 }
 
-gboolean
-muster_checkpoint_hook_save_for_drain (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
-                                       gint64 until_us, gboolean *wants_stop, GError **error)
+/* *is_saved (out): FALSE with TRUE: no save succeeded in time. */
+static gboolean
+save_until (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 until_us,
+            gboolean *is_saved, gboolean *wants_stop, GError **error)
 {
   const MusterSaveCall bounded = {call->session, MIN (call->deadline_us, until_us),
                                   call->cancellable};
   const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_SAVING);
   gint64 step = -1;
+  const gboolean is_well = save_and_hold (self, &bounded, &step, wants_stop, error);
+  (void)muster_goodput_meter_enter (self->meter, use);
+  *is_saved = is_well && step >= 0;
+  return is_well;
+}
+
+gboolean
+muster_checkpoint_hook_save_for_drain (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
+                                       gint64 until_us, gboolean *wants_stop, GError **error)
+{
+  gboolean is_saved;
   muster_log (G_LOG_LEVEL_MESSAGE, "drain", "MESSAGE", "the master is about to stop; saving");
   self->drain.is_over = TRUE;
-  gboolean is_well = save_and_hold (self, &bounded, &step, wants_stop, error);
-  (void)muster_goodput_meter_enter (self->meter, use);
-  if (is_well && step >= 0) {
+  const gboolean is_well = save_until (self, call, until_us, &is_saved, wants_stop, error);
+  if (is_saved) {
     muster_drain_watch_note_saved (&self->drain, until_us);
     note_all_saved (self, TRUE);
     return TRUE;
@@ -88,7 +99,6 @@ muster_checkpoint_hook_save_for_drain (MusterCheckpointSaverHook *self, const Mu
                 "no checkpoint was saved before the master stops; the last durable step is "
                 "%" G_GINT64_FORMAT,
                 self->durable_step);
-  (void)muster_drain_watch_end (&self->drain);
   muster_saver_release_cut (self->saver, call->session);
   return is_well;
 }
@@ -105,17 +115,29 @@ is_all_saved (MusterCheckpointSaverHook *self, const MusterSaveCall *call)
          is_unchanged;
 }
 
-/* FALSE with an error only if the run is to end. */
+/* In half of the time that is left, so that the master can be told of the save that there is. FALSE
+ * with an error only if the run is to end. */
 static gboolean
 save_what_came_late (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
                      MusterRunContext *context, GError **error)
 {
-  gboolean wants_stop = FALSE;
-  while (muster_drain_watch_is_saved (&self->drain) && !is_preempted (self) &&
-         !is_all_saved (self, call))
-    if (!muster_checkpoint_hook_save_for_drain (self, call, self->drain.until_us, &wants_stop,
-                                                error))
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  const gint64 until_us = now_us + MAX (self->drain.until_us - now_us, 0) / 2;
+  gboolean is_saved = muster_drain_watch_is_saved (&self->drain), wants_stop = FALSE;
+  while (is_saved && !is_preempted (self) && !is_all_saved (self, call)) {
+    muster_log (G_LOG_LEVEL_MESSAGE, "drain", "MESSAGE",
+                "a task trained after step %" G_GINT64_FORMAT " was saved; saving again",
+                self->durable_step);
+    if (!save_until (self, call, until_us, &is_saved, &wants_stop, error)) {
+      muster_saver_release_cut (self->saver, call->session);
       return FALSE;
+    }
+    if (!is_saved && !is_preempted (self))
+      muster_log (G_LOG_LEVEL_WARNING, "drain", "MESSAGE",
+                  "what was trained after step %" G_GINT64_FORMAT
+                  " isn't saved; it is trained again",
+                  self->durable_step);
+  }
   if (wants_stop)
     muster_run_context_request_stop (context);
   return TRUE;
