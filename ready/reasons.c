@@ -293,10 +293,11 @@ is_child (const char *target)
 static char *
 silent_gateway_hint (const char *state)
 {
-  return g_strdup (
-      strcmp (state, "refused") == 0
-          ? "start this task's `muster serve --master=tensorflow` again"
-          : "restart this task's `muster serve --master=tensorflow`: it doesn't answer");
+  return g_strdup (strcmp (state, "refused") == 0
+                       ? "start this task's `muster serve --master=tensorflow` again"
+                       : "see the log of this task's `muster serve --master=tensorflow`: "
+                         "TensorFlow may take two "
+                         "minutes to start; else restart it");
 }
 
 static char *

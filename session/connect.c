@@ -241,12 +241,22 @@ without_prefix (const MusterOperation *self, const GError *failure)
   return g_strdup (failure->message + (has_prefix ? strlen (prefix) : 0));
 }
 
-/* The target of a task's gateway isn't one that somebody chose. (transfer full) */
+/* "unix:/tmp/muster-UID/…": nobody chose that target. */
+static gboolean
+is_gateway (const char *target)
+{
+  if (!g_str_has_prefix (target, MUSTER_GATEWAY_PREFIX))
+    return FALSE;
+  const char *uid = target + strlen (MUSTER_GATEWAY_PREFIX);
+  const gsize n_digits = strspn (uid, "0123456789");
+  return n_digits > 0 && uid[n_digits] == '/';
+}
+
+/* (transfer full) */
 static char *
 describe_master (const MusterOperation *self, const Check *master)
 {
-  const char *target = muster_master_target (self->master);
-  return g_str_has_prefix (target, MUSTER_GATEWAY_PREFIX)
+  return is_gateway (muster_master_target (self->master))
              ? g_strconcat (MUSTER_GATEWAY_DIAGNOSIS, master->diagnosis.text, NULL)
              : g_strdup (master->diagnosis.text);
 }

@@ -52,7 +52,8 @@ choose (MusterMaster *master, gint64 deadline_us, GCancellable *cancellable)
   muster_reach_prober_clear (&prober);
   if (why == ECONNREFUSED || why == ENOENT)
     return self->far;
-  g_atomic_int_set (&self->has_gateway, TRUE);
+  if (why == 0 || why == EAGAIN) /* neither late nor cancelled */
+    g_atomic_int_set (&self->has_gateway, TRUE);
   return self->near;
 }
 

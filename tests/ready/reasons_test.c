@@ -246,8 +246,10 @@ MUSTER_TEST (Reason, hints_at_the_tasks_gateway_where_that_does_not_answer)
   it.situation.diagnosis = "this task's gateway, /tmp/muster-0/g, connected in 1 ms, no answer";
   it.situation.tasks = tasks;
 
-  MUSTER_EXPECT_STREQ (update (&it, "server")->hint,
-                       "restart this task's `muster serve --master=tensorflow`: it doesn't answer");
+  MUSTER_EXPECT_STREQ (
+      update (&it, "server")->hint,
+      "see the log of this task's `muster serve --master=tensorflow`: TensorFlow may take two "
+      "minutes to start; else restart it");
   it.situation.server_state = "refused";
   MUSTER_EXPECT_STREQ (update (&it, "server")->hint,
                        "start this task's `muster serve --master=tensorflow` again");
