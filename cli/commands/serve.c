@@ -24,6 +24,9 @@
 #define STEPS_END_US  (2 * MUSTER_SECOND)
 #define DRAIN_POLL_US (10 * MUSTER_MILLISECOND)
 #define CHIEF_POLL_US (100 * MUSTER_MILLISECOND)
+/* How long the chief's machine may take to answer, and how often it may fail to. */
+#define CHIEF_ANSWER_US   MUSTER_SECOND
+#define CHIEF_MOST_SILENT 5
 /* The server of a task before, which was killed or stops, holds the gateway for a moment. */
 #define GATEWAY_LIMIT_US (5 * MUSTER_SECOND)
 /* The minimum interval of status reports to the service manager. */
@@ -293,12 +296,17 @@ await_chief (const MusterServeOptions *options, gint64 end_us)
           ? muster_cluster_spec_chief_task (options->cluster)
           : NULL;
   gint64 now_us = muster_clock_now_us (clock);
+  guint n_silent = 0;
   gboolean is_told = FALSE;
   MusterReachProber prober;
   if (chief == NULL)
     return;
   muster_reach_prober_init (&prober, chief->address);
-  while (now_us < end_us && muster_reach_probe (&prober, end_us, NULL) == 0) {
+  while (now_us < end_us && n_silent < CHIEF_MOST_SILENT) {
+    const int why = muster_reach_probe (&prober, MIN (end_us, now_us + CHIEF_ANSWER_US), NULL);
+    if (why == ECONNREFUSED)
+      break;
+    n_silent = why == 0 ? 0 : n_silent + 1;
     if (!is_told)
       muster_log (G_LOG_LEVEL_MESSAGE, "drain", "MESSAGE",
                   "waiting for %s:%u at '%s' to stop: it may be saving", chief->job, chief->index,
@@ -306,6 +314,7 @@ await_chief (const MusterServeOptions *options, gint64 end_us)
     is_told = TRUE;
     now_us = muster_clock_now_us (clock);
     (void)muster_clock_wait_until (clock, MIN (now_us + CHIEF_POLL_US, end_us), NULL, NULL);
+    now_us = muster_clock_now_us (clock);
   }
   muster_reach_prober_clear (&prober);
 }

@@ -157,6 +157,20 @@ check_apart (const MusterServeOptions *self, const char *name, const char *addre
   return TRUE;
 }
 
+/* Those that hold the variables of a task that trains: "ps:0=HOST:PORT" (transfer full). */
+static char **
+parameter_servers (const MusterClusterSpec *cluster)
+{
+  g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
+  if (muster_cluster_spec_trainer (cluster) < 0)
+    return NULL;
+  g_auto (GStrv) peers = muster_cluster_spec_peers (cluster);
+  for (char **peer = peers; *peer != NULL; peer++)
+    if (g_str_has_prefix (*peer, "ps:"))
+      g_strv_builder_add (builder, *peer);
+  return g_strv_builder_end (builder);
+}
+
 /* The socket that the task's commands look for, in a folder of this user's. */
 static gboolean
 listen_near (MusterServeOptions *self, GError **error)
@@ -195,8 +209,7 @@ muster_serve_options_task (MusterServeOptions *self, GError **error)
   self->cluster = muster_cluster_spec_new_for_task (g_getenv ("TF_CONFIG"), self->task, error);
   if (self->cluster == NULL)
     return FALSE;
-  if (muster_cluster_spec_trainer (self->cluster) >= 0)
-    self->needed = muster_cluster_spec_peers (self->cluster);
+  self->needed = parameter_servers (self->cluster);
   const MusterClusterTask *own = muster_cluster_spec_own (self->cluster);
   if (own != NULL && !muster_address_parse (own->address, &host, &port, error))
     return FALSE;

@@ -400,12 +400,12 @@ take_before (MusterSessions *self, gint64 before_us, const char *why_lost)
   GHashTableIter iter;
   gpointer value;
   g_rw_lock_writer_lock (&self->lock);
-  if (g_hash_table_size (self->table) > 0)
-    begin_end (self);
   g_hash_table_iter_init (&iter, self->table);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
     if (((MusterServed *)value)->since_us >= before_us)
       continue;
+    if (all->len == 0)
+      begin_end (self);
     note_end (self, value, why_lost);
     leave_table (self, value);
     g_ptr_array_add (all, value);

@@ -55,13 +55,19 @@ ask (Task *self, GCancellable *cancellable)
              : 0;
 }
 
+/* Everybody is told before the first is closed: the master may be slow. */
 static void
-close_session (MusterServer *server, MusterServed *served, GCancellable *cancellable)
+close_sessions (MusterServer *server, GPtrArray *lost, GCancellable *cancellable)
 {
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  muster_readiness_service_session_gone (server->readiness, served);
-  (void)muster_session_close (served->session, muster_deadline_after (now_us, ANSWER_US),
-                              cancellable, NULL); /* nobody to report an error to */
+  const gint64 deadline_us = muster_deadline_after (now_us, ANSWER_US);
+  for (guint i = 0; i < lost->len; i++)
+    muster_readiness_service_session_gone (server->readiness, lost->pdata[i]);
+  for (guint i = 0; i < lost->len; i++) {
+    MusterServed *served = lost->pdata[i];
+    (void)muster_session_close (served->session, deadline_us, cancellable,
+                                NULL); /* nobody to report an error to */
+  }
 }
 
 /* A session that came after the last look may know the task as it is now. */
@@ -75,8 +81,7 @@ note_restart (Task *self, GCancellable *cancellable)
   muster_log (G_LOG_LEVEL_MESSAGE, "task-restarted", "MUSTER_TASK", self->name, "MUSTER_SESSIONS",
               MUSTER_LOG_INT (lost->len), "MESSAGE", "%s: %u sessions are lost", why, lost->len);
   muster_announce_service_doubt (server->announcing);
-  for (guint i = 0; i < lost->len; i++)
-    close_session (server, lost->pdata[i], cancellable);
+  close_sessions (server, lost, cancellable);
 }
 
 static gint64

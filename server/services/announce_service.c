@@ -143,35 +143,6 @@ follow_registry (MusterAnnounceService *self, const char *model)
   muster_readiness_tracker_stop (before);
 }
 
-/* Asks again in a new session. */
-static void
-doubt (MusterAnnounceService *self, Lease *lease)
-{
-  g_mutex_lock (&self->lock);
-  MusterReadinessTracker *before = g_steal_pointer (&lease->tracker);
-  g_mutex_unlock (&self->lock);
-  if (before == NULL)
-    return;
-  muster_readiness_tracker_stop (before);
-  muster_chief_registry_set_ready (self->server->registry, lease->model, lease->epoch, FALSE);
-  follow_registry (self, lease->model);
-}
-
-void
-muster_announce_service_doubt (MusterAnnounceService *self)
-{
-  g_autoptr (GPtrArray) leases = g_ptr_array_new_with_free_func (lease_unref);
-  GHashTableIter iter;
-  gpointer lease;
-  g_mutex_lock (&self->lock);
-  g_hash_table_iter_init (&iter, self->leases);
-  while (g_hash_table_iter_next (&iter, NULL, &lease))
-    g_ptr_array_add (leases, lease_ref (lease));
-  g_mutex_unlock (&self->lock);
-  for (guint i = 0; i < leases->len; i++)
-    doubt (self, leases->pdata[i]);
-}
-
 /* Sets the alarm after a lease was granted or renewed. It expires later than all others, but it
  * does expire. */
 static void
@@ -676,6 +647,22 @@ list_leases (MusterAnnounceService *self)
   while (g_hash_table_iter_next (&iter, NULL, &lease))
     g_ptr_array_add (leases, lease_ref (lease));
   return leases;
+}
+
+/* Asks again in new sessions. */
+void
+muster_announce_service_doubt (MusterAnnounceService *self)
+{
+  g_mutex_lock (&self->lock);
+  g_autoptr (GPtrArray) leases = list_leases (self);
+  GPtrArray *trackers = take_trackers (self, G_MAXUINT64);
+  g_mutex_unlock (&self->lock);
+  g_ptr_array_unref (trackers); /* first, so that none of them reports an outdated state */
+  for (guint i = 0; i < leases->len; i++) {
+    const Lease *lease = leases->pdata[i];
+    muster_chief_registry_set_ready (self->server->registry, lease->model, lease->epoch, FALSE);
+    follow_registry (self, lease->model);
+  }
 }
 
 void
