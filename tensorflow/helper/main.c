@@ -170,7 +170,8 @@ main (int argc, char **argv)
   muster_loopback_share ((uint16_t)port, is_task);
   if (is_task) {
     muster_peer_report (report_refused);
-    muster_connection_limit_silence ();
+    if (!muster_connection_limit_silence ())
+      return 1;
   }
   if (!muster_server_in_process (argv[1], definition, n_definition, report_loaded, text,
                                  sizeof text, &code))
