@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define BACKUP   "s3://bucket/backup"
+#define METADATA BACKUP "/training_metadata.json"
 #define STATE    "s3://bucket/state"
 #define UNLISTED "s3://bucket/unlisted" /* a training state without the file that names one */
 
@@ -87,11 +88,16 @@ train (gpointer data, GError **error)
   if (!train_begin (self, &start, error))
     return FALSE;
   MUSTER_EXPECT_EQ (start.epoch, 2); /* or it would train all again */
-  return callback.epoch_begin (2, self->store.deadline_us, self->store.cancellable,
-                               callback.user_data, error) &&
-         save (self, error) &&
-         callback.train_end (self->store.deadline_us, self->store.cancellable, callback.user_data,
-                             error);
+  if (!callback.epoch_begin (2, self->store.deadline_us, self->store.cancellable,
+                             callback.user_data, error) ||
+      !save (self, error) ||
+      !callback.train_end (self->store.deadline_us, self->store.cancellable, callback.user_data,
+                           error))
+    return FALSE;
+  MusterStorageInfo info; /* or the next training would go on from it */
+  MUSTER_EXPECT_FALSE (
+      muster_storage_stat (MUSTER_STORAGE (self->store.masters), METADATA, &info, NULL));
+  return TRUE;
 }
 
 static gboolean
@@ -268,4 +274,22 @@ MUSTER_TEST (AbsentStore, begins_nothing_anew_at_any_call_of_backups_and_trainin
       (void)go_on_without_call (filled, &going_on[i], n);
   }
   heard_end ();
+}
+
+/* As an older one wrote it: without records, the newer metadata and the ones before. As a damaged
+ * one is left: records alone. */
+MUSTER_TEST (AbsentStore, has_the_newest_position_of_a_backup_that_lacks_files)
+{
+  static const StalledOperation finding = {"find a backup's position", find_position};
+  static const char *const lacking[][3] = {{METADATA ".1", METADATA ".2"},
+                                           {METADATA, METADATA ".bkp"}};
+  for (gsize i = 0; i < G_N_ELEMENTS (lacking); i++) {
+    g_autoptr (MusterObjectStorage) filled = fill ();
+    for (const char *const *path = lacking[i]; *path != NULL; path++)
+      MUSTER_EXPECT_TRUE (muster_storage_remove (MUSTER_STORAGE (filled), *path, NULL));
+    const guint n_calls = go_on_without_call (filled, &finding, 0);
+    MUSTER_EXPECT_GT (n_calls, 3u);
+    for (guint n = 1; n <= n_calls; n++)
+      (void)go_on_without_call (filled, &finding, n);
+  }
 }
