@@ -5,6 +5,8 @@
 #include "tests/gtest_shim.h"
 #include "tests/jobs/job_fixture.h"
 
+#include <string.h>
+
 #define DIRECTORY "s3://bucket/job"
 #define EMPTY     "s3://bucket/empty"
 #define FOREIGN   "s3://bucket/foreign" /* its state file isn't a job's */
@@ -184,4 +186,32 @@ MUSTER_TEST (StalledStore, ends_every_call_of_a_jobs_checkpoints)
 {
   g_autoptr (MusterObjectStorage) filled = fill ();
   stalled_store_expect_ends (&worlds, filled, operations);
+}
+
+/* Advises no other epoch where the n-th call finds no store (0: each does); returns how many there
+ * are. */
+static guint
+resume_without_call (MusterObjectStorage *filled, guint n)
+{
+  g_autoptr (MusterObjectStorage) store = object_storage_copy (filled);
+  g_autoptr (GError) error = NULL;
+  World world = {0};
+  MUSTER_TRACE ("without call %u", n);
+  begin (&world, store);
+  object_storage_miss_at (world.store.process, n);
+  (void)resume_as_chosen (&world, &error);
+  MUSTER_EXPECT_TRUE (strstr (SAID (error), "resume at epoch") == NULL);
+  MUSTER_EXPECT_TRUE (strstr (SAID (error), "earlier epoch") == NULL);
+  const guint n_calls = object_storage_n_calls (world.store.process);
+  end (&world);
+  return n_calls;
+}
+
+MUSTER_TEST (AbsentStore, is_no_reason_to_resume_at_an_earlier_epoch)
+{
+  g_autoptr (MusterObjectStorage) filled = fill ();
+  const guint n_calls = resume_without_call (filled, 0);
+  MUSTER_EXPECT_GT (n_calls, 3u);
+  for (guint n = 1; n <= n_calls; n++)
+    (void)resume_without_call (filled, n);
 }
