@@ -5,6 +5,7 @@
 #include "checkpoint/format/bundle_index_private.h"
 #include "checkpoint/state/checkpoint_record_private.h"
 #include "tests/checkpoint/bundle_fixture.h"
+#include "tests/doubles/object_storage.h"
 
 #include <fcntl.h>
 #include <glib/gstdio.h>
@@ -215,4 +216,37 @@ MUSTER_TEST (CheckpointStep, is_the_number_at_the_end)
                {"", -1}};
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++)
     MUSTER_EXPECT_EQ (muster_checkpoint_step (cases[i].prefix), cases[i].step);
+}
+
+/* --- in an object store --- */
+
+#define RUN "s3://bucket/run"
+
+static void
+save_in (gpointer storage)
+{
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
+  muster_checkpoint_state_add (state, RUN "/m-1", 100);
+  muster_checkpoint_state_add (state, RUN "/m-2", 200);
+  MUSTER_EXPECT_TRUE (muster_storage_publish (storage, RUN "/m-1.index", "", 0, NULL));
+  MUSTER_EXPECT_TRUE (muster_storage_publish (storage, RUN "/m-2.index", "", 0, NULL));
+  MUSTER_EXPECT_TRUE (muster_checkpoint_state_write (storage, RUN, state, NULL));
+}
+
+/* Another writer saves the name anew before the state is written. */
+MUSTER_TEST (Quarantine, leaves_a_new_one_of_the_name_in_the_list)
+{
+  g_autoptr (MusterObjectStorage) store = object_storage_new ();
+  g_autoptr (MusterObjectStorage) other = object_storage_process (store);
+  MusterStorage *storage = MUSTER_STORAGE (store);
+  g_autoptr (GError) error = NULL;
+  save_in (storage);
+  object_storage_before_replace (store, "checkpoint", save_in, other);
+
+  MUSTER_EXPECT_TRUE (muster_checkpoint_quarantine (storage, RUN "/m-1", "bad", NULL, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (muster_checkpoint_exists (storage, RUN "/m-1"));
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read (storage, RUN, NULL);
+  MUSTER_EXPECT_EQ (state->all->len, 2u);
 }
