@@ -151,3 +151,35 @@ MUSTER_TEST (Objects, get_averages_parts_other_names_and_numpy_files)
     MUSTER_EXPECT_EQ (muster_tensor_n_elements (a), 2000);
   }
 }
+
+/* One call finds no store: a copy has its meta graph or isn't made, and one that is there already
+ * isn't made again. */
+MUSTER_TEST (Objects, are_copied_whole_and_once_in_an_outage)
+{
+  static const char from[] = "s3://run/m-5", to[] = "s3://to/m-5";
+  g_autoptr (MusterObjectStorage) filled = object_storage_new ();
+  MusterStorageInfo info;
+  edit_write_model (MUSTER_STORAGE (filled), from, 10, 1);
+  MUSTER_ASSERT_TRUE (
+      muster_storage_publish (MUSTER_STORAGE (filled), "s3://run/m-5.meta", "graph", 5, NULL));
+  for (int is_there = 0; is_there < 2; is_there++) {
+    gboolean has_failed = TRUE;
+    for (guint n = 1; has_failed && n < 100; n++) {
+      g_autoptr (MusterObjectStorage) store = object_storage_copy (filled);
+      MusterStorage *storage = MUSTER_STORAGE (store);
+      MusterEditReport report;
+      MUSTER_TRACE ("call %u of a copy that is%s there", n, is_there ? "" : "n't");
+      object_storage_miss_at (store, n);
+      const gboolean is_made =
+          edit_copy (storage, from, to, MUSTER_COPY_LATEST_AUTO, &report, NULL);
+      has_failed = object_storage_has_failed (store);
+      object_storage_miss_at (store, 0);
+      MUSTER_EXPECT_TRUE (!is_made || report.was_there == is_there);
+      MUSTER_EXPECT_TRUE (!is_made ||
+                          muster_storage_stat (storage, "s3://to/m-5.meta", &info, NULL));
+    }
+    MUSTER_EXPECT_FALSE (has_failed);
+    MUSTER_EXPECT_TRUE (
+        edit_copy (MUSTER_STORAGE (filled), from, to, MUSTER_COPY_LATEST_AUTO, NULL, NULL));
+  }
+}
