@@ -6,6 +6,7 @@
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/store/directory_lock_private.h"
 #include "tests/checkpoint/bundle_fixture.h"
+#include "tests/doubles/object_storage.h"
 
 #include <math.h>
 #include <string.h>
@@ -268,4 +269,22 @@ MUSTER_TEST (CheckpointMark, refuses_a_name_that_cannot_be)
         muster_checkpoint_set_metric (NULL, prefix, names[i], 1, FOREVER, NULL, &error));
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   }
+}
+
+/* A store that is away says nothing of what is there. */
+MUSTER_TEST (CheckpointMark, an_outage_is_not_a_missing_checkpoint)
+{
+  static const char prefix[] = "s3://bucket/run/m-1";
+  gboolean is_pinned = FALSE;
+  for (guint n = 1; !is_pinned && n < 20; n++) {
+    g_autoptr (MusterObjectStorage) store = object_storage_new ();
+    g_autofree char *index = g_strconcat (prefix, ".index", NULL);
+    g_autoptr (GError) error = NULL;
+    MUSTER_ASSERT_TRUE (muster_storage_publish (MUSTER_STORAGE (store), index, "", 0, NULL));
+    object_storage_miss_at (store, n);
+    is_pinned = muster_checkpoint_pin (MUSTER_STORAGE (store), prefix, NULL, FOREVER, NULL, &error);
+    MUSTER_EXPECT_TRUE (is_pinned ||
+                        g_error_matches (error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE));
+  }
+  MUSTER_EXPECT_TRUE (is_pinned);
 }

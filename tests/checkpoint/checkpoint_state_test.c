@@ -405,7 +405,7 @@ MUSTER_TEST (CheckpointState, an_outage_says_nothing_of_a_file)
   g_autoptr (MusterObjectStorage) store = object_storage_new ();
   MusterStorage *storage = MUSTER_STORAGE (store);
   g_autofree char *index = g_strconcat (prefix, ".index", NULL);
-  g_autoptr (GError) error = NULL;
+  g_autoptr (GError) error = NULL, unread = NULL;
   gboolean is_there;
   MUSTER_ASSERT_TRUE (muster_storage_publish (storage, index, "", 0, NULL));
 
@@ -420,6 +420,9 @@ MUSTER_TEST (CheckpointState, an_outage_says_nothing_of_a_file)
   object_storage_miss_at (store, 1);
   MUSTER_EXPECT_NULL (muster_checkpoint_state_version (storage, run, NULL, &error));
   MUSTER_EXPECT_TRUE (error != NULL);
+  object_storage_miss_at (store, 1);
+  MUSTER_EXPECT_NULL (muster_checkpoint_state_read (storage, run, &unread));
+  MUSTER_EXPECT_ERROR (unread, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE);
 }
 
 /* What isn't known to be gone isn't called removed. */

@@ -202,6 +202,63 @@ MUSTER_TEST (ObjectPublish, sends_each_byte_once_where_the_names_are_known)
   MUSTER_EXPECT_EQ (object_storage_n_files (store), 3u); /* two data files and the index */
 }
 
+/* --- one call finds no store --- */
+
+static gboolean
+is_outage (const GError *error)
+{
+  return g_error_matches (error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE);
+}
+
+/* No number is free and no index absent because the store is away. */
+MUSTER_TEST (ObjectPublish, replaces_nothing_that_an_outage_hides)
+{
+  g_autoptr (MusterObjectStorage) store = object_storage_new ();
+  MusterStorage *storage = MUSTER_STORAGE (store);
+  g_autoptr (GError) of_number = NULL, of_version = NULL;
+  MUSTER_ASSERT_TRUE (write_whole (storage, OLD, NULL));
+
+  object_storage_miss_at (store, 1);
+  MUSTER_EXPECT_EQ (muster_bundle_free_number (storage, PREFIX, 1, &of_number), 0);
+  MUSTER_EXPECT_TRUE (is_outage (of_number));
+  object_storage_miss_at (store, 1);
+  MUSTER_EXPECT_NULL (muster_bundle_index_version (storage, PREFIX, &of_version));
+  MUSTER_EXPECT_TRUE (is_outage (of_version));
+}
+
+/* Or it would be set aside. */
+MUSTER_TEST (ObjectPublish, is_not_damaged_by_an_outage)
+{
+  g_autoptr (MusterObjectStorage) store = object_storage_new ();
+  int value = 0;
+  MUSTER_ASSERT_TRUE (write_whole (MUSTER_STORAGE (store), OLD, NULL));
+  for (guint n = 1; value != OLD && n < 20; n++) {
+    g_autoptr (GError) error = NULL;
+    object_storage_miss_at (store, n);
+    value = value_at (MUSTER_STORAGE (store), &error);
+    MUSTER_EXPECT_TRUE (value == OLD || is_outage (error));
+  }
+  MUSTER_EXPECT_EQ (value, OLD);
+}
+
+/* A save that was published and then ended: what it left names the data of the checkpoint. */
+MUSTER_TEST (ObjectPublish, loses_no_data_to_a_discard_in_an_outage)
+{
+  g_autofree char *left = muster_bundle_index_path (PLACING);
+  g_autofree char *index = muster_bundle_index_path (PREFIX);
+  for (guint n = 1; n < 10; n++) {
+    g_autoptr (MusterObjectStorage) store = object_storage_new ();
+    MusterStorage *storage = MUSTER_STORAGE (store);
+    MUSTER_ASSERT_TRUE (write_at (storage, PLACING, "a", NEW, NULL));
+    MUSTER_ASSERT_TRUE (muster_storage_copy (storage, left, index, NULL));
+    object_storage_miss_at (store, n);
+    muster_bundle_discard (storage, PLACING);
+    object_storage_miss_at (store, 0);
+    MUSTER_TRACE ("call %u", n);
+    MUSTER_EXPECT_EQ (value_at (storage, NULL), NEW);
+  }
+}
+
 /* --- two writers --- */
 
 static void
