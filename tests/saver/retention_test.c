@@ -195,6 +195,22 @@ MUSTER_TEST (Retention, adopts_what_a_directory_lists)
   expect_steps (&f, "2 3 4");
 }
 
+/* As TensorFlow left it. */
+MUSTER_TEST (Retention, keeps_what_the_record_does_not_know)
+{
+  g_auto (Fixture) before = keeping (3, 0);
+  save_steps (&before, 1, 3);
+  g_auto (GStrv) all = muster_saver_last_checkpoints (before.saver);
+  g_autofree char *record = below_tmpdir (MUSTER_RECORD_FILE);
+  MUSTER_ASSERT_EQ (g_unlink (record), 0);
+  g_auto (Fixture) f = keeping (3, 0);
+
+  muster_saver_recover_last_checkpoints (f.saver, (const char *const *)all);
+  save (&f, 4);
+
+  expect_steps (&f, "2 3 4");
+}
+
 /* Whoever may write into a shared directory could otherwise have another job's files removed. */
 MUSTER_TEST (Retention, adopts_nothing_that_lies_in_another_directory)
 {
