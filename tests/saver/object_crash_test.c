@@ -4,6 +4,7 @@
  * save works and leaves nothing but checkpoints. Of two chiefs the older one loses. */
 #include "base/error.h"
 #include "checkpoint/state/checkpoint_record_private.h"
+#include "checkpoint/state/checkpoint_removal_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "tests/doubles/object_storage.h"
@@ -289,6 +290,44 @@ MUSTER_TEST (ObjectFailure, what_stays_in_the_list_is_not_doomed)
     MUSTER_TRACE ("call %u fails", n);
     MUSTER_EXPECT_STREQ (fault, NULL);
   }
+}
+
+/* --- another process removes one --- */
+
+/* As `muster checkpoint prune` does before it removes the files. */
+static void
+doom (MusterStorage *storage, const char *prefix)
+{
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read (storage, DIRECTORY, NULL);
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (storage, DIRECTORY, NULL);
+  MUSTER_EXPECT_TRUE (muster_checkpoint_state_forget (state, prefix));
+  muster_checkpoint_record_find (record, prefix)->pending_delete = TRUE;
+  MUSTER_EXPECT_TRUE (muster_checkpoint_state_write (storage, DIRECTORY, state, NULL));
+  MUSTER_EXPECT_TRUE (muster_checkpoint_record_write (storage, DIRECTORY, record, NULL));
+}
+
+/* A save comes between. */
+MUSTER_TEST (ObjectPrune, is_not_forgotten_by_a_save)
+{
+  static const char prefix[] = DIRECTORY "/model.ckpt-10";
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 5}, .steps = {10, 20, 30}};
+  g_autoptr (MusterObjectStorage) store = begin (&story);
+  g_autoptr (MusterObjectStorage) other = object_storage_process (store);
+  g_auto (ModelLife) life = live (&story, store);
+  MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
+  MUSTER_EXPECT_TRUE (save (&life, NEW, 30, NULL));
+
+  doom (MUSTER_STORAGE (other), prefix);
+  MUSTER_EXPECT_TRUE (save (&life, NEW, 40, NULL));
+  MUSTER_EXPECT_TRUE (muster_remove_checkpoint (MUSTER_STORAGE (other), prefix, NULL));
+  MUSTER_EXPECT_TRUE (save (&life, NEXT, 50, NULL));
+
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read (MUSTER_STORAGE (other), DIRECTORY, NULL);
+  for (guint i = 0; i < state->all->len; i++)
+    MUSTER_EXPECT_TRUE (muster_checkpoint_exists (MUSTER_STORAGE (other), state->all->pdata[i]));
+  MUSTER_EXPECT_EQ (state->all->len, 4u);
 }
 
 /* --- what it costs --- */
