@@ -240,41 +240,63 @@ read_text (MusterStorage *storage, const char *path, char **version, GError **er
   return NULL;
 }
 
-MusterCheckpointRecord *
-muster_checkpoint_record_read (MusterStorage *storage, const char *directory, GError **error)
+/* The text of a side file, as it was read; NULL: it couldn't be. */
+typedef struct {
+  GBytes *text;  /* (owned) (nullable) */
+  char *version; /* (owned) (nullable) */
+} Read;
+
+static void
+read_clear (Read *self)
 {
-  muster_require (error, NULL, directory);
-  g_autofree char *path = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
+  g_clear_pointer (&self->text, g_bytes_unref);
+  g_free (self->version);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Read, read_clear)
+
+static MusterCheckpointRecord *
+parse_file (MusterStorage *storage, const char *path, Read *read, GError **error)
+{
   g_autoptr (GError) why = NULL;
-  g_autofree char *version = NULL;
-  g_autoptr (GBytes) text = read_text (or_local (storage), path, &version, &why);
   MusterCheckpointRecord *self = NULL;
-  if (text != NULL) {
+  read->text = read_text (or_local (storage), path, &read->version, &why);
+  if (read->text != NULL) {
     gsize size;
-    const char *data = g_bytes_get_data (text, &size);
+    const char *data = g_bytes_get_data (read->text, &size);
     self = muster_checkpoint_record_parse (data, size, &why);
   } else if (muster_storage_failure_is_absent (why)) {
     self = muster_checkpoint_record_new ();
   }
   if (self != NULL)
-    self->version = g_steal_pointer (&version);
+    self->version = g_strdup (read->version);
   else
     g_propagate_prefixed_error (error, g_steal_pointer (&why), "The side file '%s': ", path);
   return self;
 }
 
-/* Pins the checkpoints that the record doesn't know, and returns their number: what was lost of it
- * may have pinned any of them. */
+MusterCheckpointRecord *
+muster_checkpoint_record_read (MusterStorage *storage, const char *directory, GError **error)
+{
+  muster_require (error, NULL, directory);
+  g_autofree char *path = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
+  g_auto (Read) read = {0};
+  return parse_file (storage, path, &read, error);
+}
+
+/* Pins all checkpoints that aren't being removed, and returns how many weren't: what was lost may
+ * have pinned any of them, or have been the rules that kept it. */
 static guint
-pin_unknown (MusterCheckpointRecord *self, char *const *prefixes)
+pin_all (MusterCheckpointRecord *self, char *const *prefixes)
 {
   guint n = 0;
   for (; *prefixes != NULL; prefixes++) {
-    if (muster_checkpoint_record_find (self, *prefixes) != NULL)
+    MusterSideCheckpoint *one = muster_checkpoint_record_find (self, *prefixes);
+    if (one != NULL && (one->pinned || one->pending_delete))
       continue;
-    MusterSideCheckpoint *one = muster_checkpoint_record_ensure (self, *prefixes);
+    one = muster_checkpoint_record_ensure (self, *prefixes);
     one->step = muster_checkpoint_step (*prefixes);
     one->pinned = TRUE;
+    g_free (one->pinned_for);
     one->pinned_for = g_strdup ("the side file was damaged, which may have pinned it");
     n++;
   }
@@ -297,41 +319,46 @@ name_for_damaged (MusterStorage *storage, const char *directory, GError **error)
   return g_build_filename (directory, name, NULL);
 }
 
-/* What can be read of a damaged file. */
-static MusterCheckpointRecord *
-salvage (MusterStorage *storage, const char *path)
+/* Keeps the damaged file beside the new one. One that is too large to be read is moved there. */
+static gboolean
+set_aside (MusterStorage *storage, const char *path, const char *quarantined, Read *damaged,
+           GError **error)
 {
-  g_autofree char *version = NULL;
-  g_autoptr (GBytes) text = read_text (or_local (storage), path, &version, NULL);
-  gsize size = 0;
-  const char *data = text != NULL ? g_bytes_get_data (text, &size) : NULL;
-  return muster_checkpoint_record_salvage (data, size);
+  if (damaged->text != NULL)
+    return muster_storage_copy (or_local (storage), path, quarantined, error);
+  if (!muster_storage_move (or_local (storage), path, quarantined, error))
+    return FALSE;
+  g_auto (Read) absent = {0};
+  g_autoptr (MusterCheckpointRecord) none = parse_file (storage, path, &absent, error);
+  damaged->version = g_steal_pointer (&absent.version);
+  return none != NULL;
 }
 
+/* The damaged file stays until the new one replaces it, if it is still the one that was read: a
+ * writer that found none would begin anew. */
 static MusterCheckpointRecord *
-replace_damaged (MusterStorage *storage, const char *directory, const char *why, GError **error)
+replace_damaged (MusterStorage *storage, const char *directory, Read *damaged, const char *why,
+                 GError **error)
 {
   g_autofree char *path = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
   g_auto (GStrv) prefixes = muster_checkpoint_list (storage, directory, error);
   g_autofree char *quarantined =
       prefixes != NULL ? name_for_damaged (storage, directory, error) : NULL;
-  if (quarantined == NULL)
+  gsize size = 0;
+  const char *data = damaged->text != NULL ? g_bytes_get_data (damaged->text, &size) : NULL;
+  if (quarantined == NULL || !set_aside (storage, path, quarantined, damaged, error))
     return NULL;
-  g_autoptr (MusterCheckpointRecord) self = salvage (storage, path);
-  const guint n_pinned = pin_unknown (self, prefixes);
-  if (!muster_storage_move (or_local (storage), path, quarantined, error))
+  g_autoptr (MusterCheckpointRecord) self = muster_checkpoint_record_salvage (data, size);
+  const guint n_pinned = pin_all (self, prefixes);
+  self->version = g_strdup (damaged->version);
+  if (!muster_checkpoint_record_write (storage, directory, self, error))
     return NULL;
   muster_log (G_LOG_LEVEL_WARNING, "quarantine", "MESSAGE",
-              "%s; it was renamed '%s' and replaced by what is whole in it; %u of %u checkpoints "
-              "there are pinned, as the rest may have pinned them: see `muster checkpoint unpin`",
+              "%s; it is kept as '%s' and replaced by what is whole in it; %u of %u checkpoints "
+              "there are pinned for it, as what is lost may have kept them: see `muster checkpoint "
+              "unpin`",
               why, quarantined, n_pinned, g_strv_length (prefixes));
-  g_autoptr (MusterCheckpointRecord) absent =
-      muster_checkpoint_record_read (storage, directory, error);
-  if (absent == NULL)
-    return NULL;
-  self->version = g_steal_pointer (&absent->version);
-  return muster_checkpoint_record_write (storage, directory, self, error) ? g_steal_pointer (&self)
-                                                                          : NULL;
+  return g_steal_pointer (&self);
 }
 
 MusterCheckpointRecord *
@@ -339,14 +366,15 @@ muster_checkpoint_record_read_to_write (MusterStorage *storage, const char *dire
                                         GError **error)
 {
   muster_require (error, NULL, directory);
+  g_autofree char *path = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
+  g_auto (Read) read = {0};
   g_autoptr (GError) why = NULL;
-  MusterCheckpointRecord *self = muster_checkpoint_record_read (storage, directory, &why);
-  if (self != NULL || !muster_error_is (why, MUSTER_ERROR_DATA_LOSS)) {
-    if (why != NULL)
-      g_propagate_error (error, g_steal_pointer (&why));
-    return self;
-  }
-  return replace_damaged (storage, directory, why->message, error);
+  MusterCheckpointRecord *self = parse_file (storage, path, &read, &why);
+  if (self == NULL && muster_error_is (why, MUSTER_ERROR_DATA_LOSS))
+    return replace_damaged (storage, directory, &read, why->message, error);
+  if (self == NULL)
+    g_propagate_error (error, g_steal_pointer (&why));
+  return self;
 }
 
 gboolean

@@ -395,15 +395,14 @@ muster_checkpoint_record_parse (const char *text, gsize size, GError **error)
 }
 
 /* Without the directory's group: the newest saver's epoch isn't known to be over, lower ones are.
- */
+ * A copy has the epoch of another job. */
 static void
-raise_epoch (MusterCheckpointRecord *self)
+guess_epoch (MusterCheckpointRecord *self)
 {
-  if (self->epoch > 0)
-    return;
   for (guint i = 0; i < self->checkpoints->len; i++) {
     const MusterSideCheckpoint *one = self->checkpoints->pdata[i];
-    self->epoch = MAX (self->epoch, one->epoch - 1);
+    if (!one->copied)
+      self->epoch = MAX (self->epoch, one->epoch - 1);
   }
 }
 
@@ -414,6 +413,8 @@ muster_checkpoint_record_salvage (const char *text, gsize size)
   MusterCheckpointRecord *self = parse_body (whole, strlen (whole), NULL);
   if (self == NULL)
     return muster_checkpoint_record_new ();
-  raise_epoch (self);
+  if (!g_str_has_prefix (whole, "[" DIRECTORY "]\n") &&
+      strstr (whole, "\n[" DIRECTORY "]\n") == NULL)
+    guess_epoch (self);
   return self;
 }

@@ -263,7 +263,7 @@ MUSTER_TEST (CheckpointRecord, a_damaged_one_is_kept_beside_before_another_is_wr
   g_autoptr (MusterCheckpointRecord) anew =
       muster_checkpoint_record_read_to_write (NULL, muster_test_tmpdir (), &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (heard_count ("quarantine", "*renamed '*checkpoint.muster.bad*"), 1U);
+  MUSTER_EXPECT_EQ (heard_count ("quarantine", "*kept as '*checkpoint.muster.bad*"), 1U);
   heard_end ();
   MUSTER_EXPECT_EQ (anew->checkpoints->len, 0);
   g_autofree char *kept = in_tmpdir (MUSTER_RECORD_FILE ".bad");
@@ -330,13 +330,13 @@ MUSTER_TEST (CheckpointRecord, a_flipped_bit_costs_what_is_in_its_group)
   MUSTER_EXPECT_EQ (lost->epoch, 0);
 }
 
-/* Of what it doesn't know, nothing is removed. */
-MUSTER_TEST (CheckpointRecord, what_was_cut_off_is_pinned_and_the_rest_goes_on)
+/* What was cut off may have been the rules that kept the others. */
+MUSTER_TEST (CheckpointRecord, where_some_was_cut_off_all_is_pinned_and_the_rest_goes_on)
 {
   g_autoptr (MusterCheckpointRecord) record = full_record ();
-  g_free (muster_checkpoint_record_find (record, "model ckpt;1")->pinned_for);
-  muster_checkpoint_record_find (record, "model ckpt;1")->pinned_for = NULL;
-  muster_checkpoint_record_find (record, "model ckpt;1")->pinned = FALSE;
+  MusterSideCheckpoint *known = muster_checkpoint_record_find (record, "model ckpt;1");
+  g_clear_pointer (&known->pinned_for, g_free);
+  known->pinned = known->pending_delete = FALSE;
   g_autofree char *text = muster_checkpoint_record_print (record);
   const gsize cut = (gsize)(strstr (text, "[checkpoint 1]") - text);
 
@@ -345,7 +345,7 @@ MUSTER_TEST (CheckpointRecord, what_was_cut_off_is_pinned_and_the_rest_goes_on)
   MUSTER_ASSERT_TRUE (read != NULL);
   MUSTER_EXPECT_EQ (read->epoch, 7);
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (read, "model ckpt;1");
-  MUSTER_EXPECT_TRUE (one->verified && one->preserved && !one->pinned);
+  MUSTER_EXPECT_TRUE (one->verified && one->preserved && one->pinned);
   MUSTER_EXPECT_EQ (muster_side_checkpoint_metric (one, "eval/top 5;\xc3\xa4"), 0.1);
   MUSTER_EXPECT_TRUE (muster_checkpoint_record_find (read, "model.ckpt-7")->pinned);
   MUSTER_EXPECT_NULL (muster_checkpoint_record_rules (read, "latest"));
@@ -364,6 +364,47 @@ MUSTER_TEST (CheckpointRecord, without_the_directorys_group_the_checkpoints_have
   MUSTER_EXPECT_NULL (read->chief);
   MUSTER_EXPECT_STREQ (muster_checkpoint_record_find (read, "model ckpt;1")->pinned_for,
                        "the paper's; \xc3\xa4");
+}
+
+/* It has the epoch of the job that it comes from. */
+MUSTER_TEST (CheckpointRecord, a_copy_tells_no_epoch)
+{
+  g_autoptr (MusterCheckpointRecord) record = full_record ();
+  MusterSideCheckpoint *one = muster_checkpoint_record_find (record, "model ckpt;1");
+  one->copied = TRUE;
+  one->epoch = 40;
+  g_autofree char *text = muster_checkpoint_record_print (record);
+
+  g_autoptr (MusterCheckpointRecord) whole = after_damage (text, "bytes=18446744073709551615", 0);
+  g_autoptr (MusterCheckpointRecord) read = after_damage (text, "epoch=7", 0);
+
+  MUSTER_ASSERT_TRUE (whole != NULL && read != NULL);
+  MUSTER_EXPECT_EQ (whole->epoch, 7);
+  MUSTER_EXPECT_LT (read->epoch, 7);
+}
+
+/* A writer that found none would begin anew, without its pins. */
+MUSTER_TEST (CheckpointRecord, a_damaged_one_stays_until_another_is_written)
+{
+  g_autofree char *path = in_tmpdir (MUSTER_RECORD_FILE);
+  gboolean is_replaced = FALSE;
+  for (int fail_at = 1; fail_at < 100 && !is_replaced;
+       fail_at++) { /* from then on, as in a crash */
+    g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (fail_at);
+    g_autoptr (GError) error = NULL;
+    put_file (MUSTER_RECORD_FILE, "noise", 5);
+    heard_begin (G_LOG_LEVEL_WARNING);
+    g_autoptr (MusterCheckpointRecord) anew = muster_checkpoint_record_read_to_write (
+        MUSTER_STORAGE (storage), muster_test_tmpdir (), &error);
+    is_replaced = anew != NULL;
+    MUSTER_EXPECT_EQ (heard_count ("quarantine", "*"), is_replaced ? 1U : 0U);
+    heard_end ();
+    g_autoptr (MusterCheckpointRecord) read =
+        muster_checkpoint_record_read (NULL, muster_test_tmpdir (), NULL);
+    MUSTER_EXPECT_TRUE (g_file_test (path, G_FILE_TEST_EXISTS));
+    MUSTER_EXPECT_TRUE (read != NULL || !is_replaced);
+  }
+  MUSTER_EXPECT_TRUE (is_replaced);
 }
 
 /* One flipped bit costs one group, or two, where it joins them. */
