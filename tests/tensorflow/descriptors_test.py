@@ -55,7 +55,7 @@ class Descriptors(peer.TestCase):
     @classmethod
     def setUpClass(cls):
         import_all()
-        assert master_rpc.MESSAGES  # which brings MasterService's
+        assert master_rpc.MESSAGES and master_rpc.load("worker.proto")  # which bring the services'
         read = descriptor_pb2.FileDescriptorSet()
         with open("tests/tensorflow/declared.bin", "rb") as file:
             read.ParseFromString(file.read())

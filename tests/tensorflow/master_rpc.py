@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TensorFlow's MasterService by hand: every RPC with every field, as no Python client of TensorFlow's sends them.
 
-The messages come from the installed package. Python has no master_pb2; its descriptor lies in TensorFlow's library.
+The messages come from the installed package. Python has no master_pb2 or worker_pb2; their descriptors lie in TensorFlow's library.
 """
 import mmap
 import os
@@ -14,7 +14,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tensorflow.core.framework import device_attributes_pb2, graph_pb2, tensor_pb2  # noqa: F401
 from tensorflow.core.protobuf import config_pb2, error_codes_pb2, named_tensor_pb2  # noqa: F401
 
-_FILE = b"tensorflow/core/protobuf/master.proto"
+_FOLDER = "tensorflow/core/protobuf/"
 _METHODS = ("CreateSession ExtendSession PartialRunSetup RunStep CloseSession ListDevices Reset MakeCallable "
             "RunCallable ReleaseCallable").split()
 SECONDS = 30
@@ -46,26 +46,28 @@ def _fields_end(data, at):
             return at
 
 
-def master_descriptor():
-    """The FileDescriptorProto of master.proto, out of TensorFlow's library."""
+def descriptor(name):
+    """The FileDescriptorProto of a file such as master.proto, out of TensorFlow's library."""
+    path = (_FOLDER + name).encode()
     with open(library(), "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        at = data.find(b"\x0a" + bytes([len(_FILE)]) + _FILE)
+        at = data.find(b"\x0a" + bytes([len(path)]) + path)
         if at < 0:
-            raise RuntimeError("no descriptor of master.proto in " + library())
+            raise RuntimeError("no descriptor of %s in %s" % (name, library()))
         return descriptor_pb2.FileDescriptorProto.FromString(data[at:_fields_end(data, at)])
 
 
-def _messages():
+def load(name):
+    """The file's messages by name, in the default pool, which has those that it imports."""
     pool = descriptor_pool.Default()
     try:
-        file = pool.FindFileByName(_FILE.decode())
+        file = pool.FindFileByName(_FOLDER + name)
     except KeyError:
-        pool.AddSerializedFile(master_descriptor().SerializeToString())
-        file = pool.FindFileByName(_FILE.decode())
+        pool.AddSerializedFile(descriptor(name).SerializeToString())
+        file = pool.FindFileByName(_FOLDER + name)
     return {name: message_factory.GetMessageClass(message) for name, message in file.message_types_by_name.items()}
 
 
-MESSAGES = _messages()
+MESSAGES = load("master.proto")
 
 
 class Failed(Exception):
