@@ -88,10 +88,13 @@ muster_served_unref (MusterServed *self)
   g_free (self);
 }
 
-const char *
-muster_served_why_lost (MusterServed *self)
+GError *
+muster_served_lost_error (MusterServed *self)
 {
-  return g_atomic_int_get (&self->is_closed) ? self->why_lost : NULL;
+  return g_atomic_int_get (&self->is_closed) && self->why_lost != NULL
+             ? g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session %s was lost: %s",
+                            self->handle, self->why_lost)
+             : NULL;
 }
 
 void

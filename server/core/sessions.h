@@ -63,9 +63,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterServed, muster_served_unref)
 
 void muster_served_task_free (MusterServedTask *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterServedTask, muster_served_task_free)
-/* Why the master has lost the session, as muster_sessions_take_lost () was told; NULL: it hasn't.
- */
-const char *muster_served_why_lost (MusterServed *self);
+/* ABORTED, with what muster_sessions_take_lost () was told, if the master has lost the session
+ * (transfer full) (nullable). */
+GError *muster_served_lost_error (MusterServed *self);
 /* Sets the session's task (transfer full) (nullable). */
 void muster_served_set_task (MusterServed *self, MusterServedTask *task);
 

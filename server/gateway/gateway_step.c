@@ -146,16 +146,6 @@ refuse_call (MusterRpcCall *call, gboolean in_body, const GError *error)
   muster_rpc_call_reply (call, &rope);
 }
 
-/* A step that failed because its session is lost says why, whatever the master says of its end. */
-static GError *
-why_lost (MusterServed *served)
-{
-  const char *why = muster_served_why_lost (served);
-  return why == NULL ? NULL
-                     : g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session %s was lost: %s",
-                                    served->handle, why);
-}
-
 static void
 on_proxied (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
 {
@@ -164,7 +154,8 @@ on_proxied (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
   g_autoptr (GError) in_body =
       answer != NULL && self->kind == MUSTER_GATEWAY_STEP ? error_in (answer) : NULL;
   const GError *error = in_body != NULL ? in_body : muster_rpc_proxied_error (passed);
-  g_autoptr (GError) lost = error != NULL ? why_lost (self->guard.served) : NULL;
+  /* a step that failed as its session is lost says why, whatever the master says of its end */
+  g_autoptr (GError) lost = error != NULL ? muster_served_lost_error (self->guard.served) : NULL;
   const gboolean wants_errors_in_body = self->wants_errors_in_body;
   end_call (self);
   if (error != NULL)

@@ -368,7 +368,8 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
     muster_server_audit (call, "Claim", lease->model, NULL);
   attend_to_lease (self);
   const gboolean is_fenced = loser == NULL || fence (self, call, loser, orphan);
-  renew (self, lease);
+  if (loser != NULL)
+    renew (self, lease);
   follow_registry (self, lease->model); /* a chief that reconnects may find its model prepared */
   send_grant (lease, before);
   g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),

@@ -218,10 +218,9 @@ on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 static GError *
 session_gone_error (MusterServed *served)
 {
-  const char *why_lost = muster_served_why_lost (served);
-  if (why_lost != NULL)
-    return g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session %s was lost: %s",
-                        served->handle, why_lost);
+  GError *lost = muster_served_lost_error (served);
+  if (lost != NULL)
+    return lost;
   return g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session %s was %s", served->handle,
                       g_atomic_int_get (&served->was_reset) ? "ended " MUSTER_BY_RESET
                                                             : "closed, or its lease ran out");
