@@ -123,8 +123,8 @@ void muster_checkpoint_record_set_rules (MusterCheckpointRecord *self, const cha
  * UNIMPLEMENTED. */
 MusterCheckpointRecord *muster_checkpoint_record_read (MusterStorage *storage,
                                                        const char *directory, GError **error);
-/* The same, in order to write it: a damaged one is renamed to checkpoint.muster.bad, with a
- * warning, and replaced by what is whole in it. */
+/* The same, in order to write it: a damaged one is kept as checkpoint.muster.bad, with a warning,
+ * and replaced by what is whole in it, with all checkpoints pinned. */
 MusterCheckpointRecord *muster_checkpoint_record_read_to_write (MusterStorage *storage,
                                                                 const char *directory,
                                                                 GError **error);
