@@ -23,8 +23,6 @@
 #define FINISH_BARRIER_US     (60 * MUSTER_SECOND)
 /* How long a chief that finds a model waits for running steps to end. */
 #define SETTLE_US (5 * MUSTER_SECOND)
-/* How long a chief with a master of its own waits for steps whose variables are lost. */
-#define LOST_US MUSTER_SECOND
 
 /* An interval; at most one of the two is above 0. */
 typedef struct {
@@ -344,7 +342,22 @@ find_whole (MusterSession *session, gint64 *step, gint64 deadline_us, GCancellab
   return *step >= 0;
 }
 
-/* A step that takes longer counts as cut off. One that needs a variable that is lost fails. */
+/* Whether a variable that the tasks share has no value: one of the chief's own concerns nobody
+ * else's step. */
+static gboolean
+is_shared (const Living *self, char **missing)
+{
+  gsize n;
+  const MusterVariableInfo *all =
+      muster_meta_graph_variables (muster_scaffold_meta_graph (self->scaffold), &n);
+  for (gsize i = 0; i < n && missing != NULL; i++)
+    if (!all[i].is_local && g_strv_contains ((const char *const *)missing, all[i].name))
+      return TRUE;
+  return FALSE;
+}
+
+/* A step that takes longer counts as cut off. One that needs a variable that is lost fails, once
+ * its master notices. */
 static gint64
 rest_limit_us (const Living *self, MusterSession *session, gint64 deadline_us,
                GCancellable *cancellable)
@@ -353,8 +366,8 @@ rest_limit_us (const Living *self, MusterSession *session, gint64 deadline_us,
   const gboolean is_lost =
       muster_ready_op_probe (session, muster_scaffold_ready_op (self->scaffold), deadline_us,
                              cancellable, &readiness, NULL) &&
-      !readiness.is_ready;
-  return is_lost ? LOST_US : MUSTER_POSITION_STEP_US;
+      !readiness.is_ready && is_shared (self, readiness.missing);
+  return is_lost ? SETTLE_US : MUSTER_POSITION_STEP_US;
 }
 
 /* For a chief with a master of its own, which knows that its step was cut off with an earlier one.
@@ -454,14 +467,20 @@ resets_in_sync (const MusterMonitoredTrainingOptions *o, MusterSaver *saver)
   return o->overwrite || latest != NULL;
 }
 
-/* A task without positions, whose steps neither a fence nor a hold stops. */
+/* A task without positions, whose steps neither a fence nor a hold stops. A master that doesn't say
+ * isn't a reason. */
 static gboolean
 refuse_beside (const Living *self, GCancellable *cancellable, GError **error)
 {
-  return self->apart == NULL ||
-         muster_position_refuse (self->apart, muster_scaffold_meta_graph (self->scaffold),
-                                 self->config, muster_position_in_us (MUSTER_POSITION_STEP_US),
-                                 cancellable, error);
+  g_autoptr (GError) failure = NULL;
+  if (self->apart == NULL ||
+      muster_position_refuse (self->apart, muster_scaffold_meta_graph (self->scaffold),
+                              self->config, muster_position_in_us (MUSTER_POSITION_STEP_US),
+                              cancellable, &failure) ||
+      !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
 }
 
 static MusterMonitoredSession *

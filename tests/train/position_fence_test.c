@@ -86,7 +86,7 @@ MUSTER_TEST (PositionFence, lets_no_step_begin_before_the_restore_is_over)
   expect_refused (&model, 0);
   g_auto (MusterPositionState) state = {0};
   read_state (model.session, &state);
-  MUSTER_EXPECT_TRUE (state.is_fenced && !state.is_raised);
+  MUSTER_EXPECT_TRUE (state.is_restoring && !state.is_raised);
   MUSTER_EXPECT_EQ (muster_position_begun (&state, 1), 0);
 
   MUSTER_EXPECT_TRUE (muster_position_open (model.session, MUSTER_WAIT_FOREVER, NULL, &error));
@@ -196,6 +196,42 @@ MUSTER_TEST (PositionFence, knows_a_master_that_a_task_has_had_a_session_at)
   MUSTER_EXPECT_TRUE (is_marked);
 }
 
+/* The name of a node is another then, as if the graph lacked it. */
+static MusterMetaGraph *
+without_node (MusterMetaGraph *meta_graph, const char *name)
+{
+  g_autoptr (GError) error = NULL;
+  GBytes *bytes = muster_meta_graph_bytes (meta_graph);
+  const gsize size = g_bytes_get_size (bytes), length = strlen (name);
+  g_autofree char *copy = g_memdup2 (g_bytes_get_data (bytes, NULL), size);
+  for (char *at = copy; (at = memmem (at, size - (gsize)(at - copy), name, length)) != NULL; at++)
+    at[length - 1]++;
+  g_autoptr (GBytes) edited = g_bytes_new_take (g_steal_pointer (&copy), size);
+  MusterMetaGraph *without = muster_meta_graph_new (edited, &error);
+  g_assert_no_error (error);
+  return without;
+}
+
+/* Such as that of each checkpoint of the older one. */
+MUSTER_TEST (PositionFence, reads_the_positions_of_a_graph_that_an_older_muster_extended)
+{
+  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (NULL);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMetaGraph) extended = muster_position_add (plain, 2, &error);
+  g_autoptr (MusterMetaGraph) unmarked = without_node (extended, MUSTER_POSITION_MARK);
+  g_auto (Prepared) model = prepared_set_up (without_node (unmarked, MUSTER_POSITION_RESTORING));
+  g_auto (MusterPositionState) state = {0};
+  gboolean is_marked;
+
+  MUSTER_EXPECT_TRUE (
+      muster_position_read (model.session, 2, &state, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (muster_position_is_fenced (&state));
+  MUSTER_EXPECT_FALSE (
+      muster_position_is_marked (model.session, &is_marked, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+}
+
 /* --- tasks --- */
 
 static Job
@@ -235,7 +271,7 @@ MUSTER_TEST (PositionFence, lets_the_step_end_of_a_command_that_is_started_again
   MUSTER_ASSERT_NO_ERROR (worker.error);
   MUSTER_EXPECT_EQ (muster_position_hook_position (worker.hook), 1);
   read_state (muster_monitored_session_session (chief.session), &state);
-  MUSTER_EXPECT_FALSE (state.is_fenced);
+  MUSTER_EXPECT_FALSE (muster_position_is_fenced (&state));
   MUSTER_EXPECT_TRUE (life_step (&worker) && life_step (&chief));
 }
 
@@ -289,4 +325,70 @@ MUSTER_TEST (PositionFence, lets_a_hold_lapse_that_nobody_ends)
   MUSTER_EXPECT_TRUE (life_step (&chief) && life_step (&chief));
 
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 60 * MUSTER_SECOND);
+}
+
+/* Its first save comes before it opens the model. */
+MUSTER_TEST (PositionFence, lets_a_chief_save_what_it_has_initialised_in_place)
+{
+  g_auto (Job) job = set_up_job ("before");
+  Life before = {.job = &job};
+  life_begin (&before);
+  MUSTER_ASSERT_NO_ERROR (before.error);
+  MUSTER_EXPECT_TRUE (life_step (&before));
+  life_end (&before);
+  job_name_directory (&job, "anew");
+  g_auto (Life) chief = {.job = &job};
+
+  life_begin (&chief);
+
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  g_autofree char *wrong = job_check_latest (&job, 0);
+  MUSTER_EXPECT_STREQ (wrong, NULL);
+  MUSTER_EXPECT_TRUE (life_step (&chief));
+}
+
+typedef struct {
+  Life *chief;
+  gboolean was_raised;
+} Restoring;
+
+static void
+end_restore (gpointer data)
+{
+  Restoring *self = data;
+  MusterSession *session = muster_monitored_session_session (self->chief->session);
+  g_auto (MusterPositionState) state = {0};
+  g_autoptr (GError) error = NULL;
+  read_state (session, &state);
+  self->was_raised = state.is_raised;
+  MUSTER_EXPECT_TRUE (muster_session_run_op (
+      session, muster_scaffold_init_op (self->chief->scaffold), MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_position_set_hold (session, MUSTER_POSITION_GO, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_position_open (session, MUSTER_WAIT_FOREVER, NULL, &error));
+}
+
+/* Of its counts, one may be restored and the other not yet. */
+MUSTER_TEST (PositionFence, takes_no_counts_for_a_torn_step_while_the_model_is_restored)
+{
+  g_auto (Job) job = set_up_job ("half");
+  g_auto (Life) chief = {.job = &job};
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_auto (Life) worker = {
+      .job = &job, .task = 1, .clock = MUSTER_CLOCK (clock), .settle_us = 10 * MUSTER_SECOND};
+  g_autoptr (GError) error = NULL;
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  job_cut_off_a_step (&job, chief.scaffold, 1);
+  MUSTER_EXPECT_TRUE (muster_session_run_op (muster_monitored_session_session (chief.session),
+                                             MUSTER_POSITION_SET_RESTORING, MUSTER_WAIT_FOREVER,
+                                             NULL, &error));
+  Restoring restoring = {.chief = &chief};
+  muster_fake_clock_at (clock, 30 * MUSTER_SECOND, end_restore, &restoring);
+
+  life_begin (&worker);
+
+  MUSTER_ASSERT_NO_ERROR (worker.error);
+  MUSTER_EXPECT_FALSE (restoring.was_raised);
+  MUSTER_EXPECT_EQ (muster_position_hook_position (worker.hook), 0);
 }

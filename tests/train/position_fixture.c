@@ -278,8 +278,8 @@ life_hook (Life *life)
                                    .feeds = feeds,
                                    .n_feeds = 1,
                                    .n_batches = life->job->n_batches,
-                                   .settle_us =
-                                       life->job->own_masters ? 0 : 20 * MUSTER_MILLISECOND,
+                                   .settle_us = life->job->own_masters ? life->settle_us
+                                                                       : 20 * MUSTER_MILLISECOND,
                                    .hold_us = life->hold_us,
                                    .clock = life->clock,
                                    .others_us = life->job->own_masters ? 0 : JOB_LIMIT_US};

@@ -93,6 +93,7 @@ typedef struct {
   guint n_recoveries;
   MusterClock *clock; /* (not owned) (nullable) the hook's */
   gint64 hold_us;
+  gint64 settle_us; /* with masters of their own */
   gboolean always_restores;
   gint64 work;        /* in place of the job's: another graph; 0: the job's */
   gboolean continued; /* with the model on the master */

@@ -103,8 +103,12 @@ muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState
                                       MUSTER_POSITION_HOLD_NOW, MUSTER_POSITION_TAKEN_NOW,
                                       MUSTER_POSITION_DONE_NOW};
   const gboolean is_dealt = state->is_dealt;
+  MusterGraph *graph = muster_session_graph (session);
+  const gboolean is_old =
+      graph != NULL && !muster_graph_has_node (graph, MUSTER_POSITION_RESTORING);
   const MusterStep step = {.fetches = is_dealt ? dealt : fixed,
-                           .n_fetches = is_dealt ? G_N_ELEMENTS (dealt) : G_N_ELEMENTS (fixed),
+                           .n_fetches =
+                               is_dealt ? G_N_ELEMENTS (dealt) : G_N_ELEMENTS (fixed) - is_old,
                            .deadline_us = deadline_us};
   MusterTensor *fetched[G_N_ELEMENTS (dealt)] = {NULL};
   if (!muster_session_run (session, &step, fetched, NULL, cancellable, error)) {
@@ -121,7 +125,7 @@ muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState
                                  .origin = fetched[4],
                                  .hold = muster_step_of (hold)};
   muster_position_read_fence (state);
-  state->is_fenced = state->is_raised || (!is_dealt && muster_position_is_true (restoring));
+  state->is_restoring = restoring != NULL && muster_position_is_true (restoring);
   return check_state (state, n_tasks, error);
 }
 
@@ -155,7 +159,7 @@ gboolean
 muster_position_is_unended (const MusterPositionState *self, guint task)
 {
   const gint64 n = muster_position_begun (self, task) - muster_position_done (self, task);
-  return n > 0 || (n < 0 && !self->is_fenced);
+  return n > 0 || (n < 0 && !muster_position_is_fenced (self));
 }
 
 guint
@@ -279,7 +283,7 @@ muster_position_await_whole (MusterSession *session, const MusterPositionAwait *
     if (!muster_position_read (session, await->n_tasks, &now, await->deadline_us, cancellable,
                                error))
       return FALSE;
-    if (now.is_fenced)
+    if (muster_position_is_fenced (&now))
       return muster_position_refuse_fenced (error);
     const guint task = find_unended (&first, &now, await->n_tasks);
     if (task == await->n_tasks)
@@ -374,6 +378,7 @@ muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *storage, cons
 
 typedef struct {
   guint n_tasks;
+  gboolean is_apart; /* the saver isn't one of the job's tasks */
   gboolean holds; /* the tasks are told to hold; otherwise the saver is the only one that steps */
   char *global_step; /* (owned) (nullable) */
   gint64 quiesce_us;
@@ -417,6 +422,13 @@ refuse_restless (guint task, GError **error)
                       "steps of task %u and others didn't finish in time for a save", task);
 }
 
+/* The chief saves what it has restored before it opens the model to the tasks. */
+static gboolean
+is_closed (const Guard *self, const MusterPositionState *state)
+{
+  return self->is_apart ? muster_position_is_fenced (state) : state->is_raised;
+}
+
 static gboolean
 set_hold_for_tasks (const Guard *self, MusterSession *session, gint64 deadline_us,
                     GCancellable *cancellable, GError **error)
@@ -440,7 +452,7 @@ guard_quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancell
     if (!muster_position_read (session, self->n_tasks, &self->state, deadline_us, cancellable,
                                error))
       return FALSE;
-    if (self->state.is_fenced)
+    if (is_closed (self, &self->state))
       return muster_position_refuse_fenced (error);
     guint task = muster_position_busy (&self->state, self->n_tasks, self->n_tasks);
     if (task == self->n_tasks)
@@ -476,8 +488,8 @@ guard_check (MusterSession *session, gboolean *is_consistent, gint64 deadline_us
     return TRUE;
   if (!muster_position_read (session, self->n_tasks, &now, deadline_us, cancellable, error))
     return FALSE;
-  *is_consistent =
-      !now.is_fenced && muster_position_busy (&now, self->n_tasks, self->n_tasks) == self->n_tasks;
+  *is_consistent = !is_closed (self, &now) &&
+                   muster_position_busy (&now, self->n_tasks, self->n_tasks) == self->n_tasks;
   for (guint i = 0; i < self->n_tasks; i++)
     *is_consistent = *is_consistent &&
                      muster_position_begun (&now, i) == muster_position_begun (&self->state, i);
@@ -528,6 +540,7 @@ muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
   Guard *self = g_new0 (Guard, 1);
   self->n_tasks = n_tasks;
   self->state.is_dealt = muster_position_is_dealt (meta_graph);
+  self->is_apart = options->is_apart;
   self->holds = n_tasks > 1 || options->is_apart;
   self->quiesce_us = options->quiesce_us > 0 ? options->quiesce_us : DEFAULT_QUIESCE_US;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());

@@ -66,20 +66,26 @@ const char *const *muster_position_dealt_variables (void);
 
 /* The values on the master. Clear it. */
 typedef struct {
-  gboolean is_dealt;    /* set before reading: batches are dealt, and counts are those of slots */
-  gboolean is_fenced;   /* no step begins until the chief has restored the model */
-  gboolean is_raised;   /* that is so because of the fence, not only of MUSTER_POSITION_RESTORING */
-  MusterTensor *begun;  /* (owned) int64 [n_tasks] */
-  MusterTensor *done;   /* (owned) likewise */
-  MusterTensor *taken;  /* (owned) (nullable) if they are dealt: int64 [n_tasks] */
-  MusterTensor *origin; /* (owned) (nullable) likewise: int64 [any] */
+  gboolean is_dealt;     /* set before reading: batches are dealt, and counts are those of slots */
+  gboolean is_raised;    /* the fence is: no step begins until the chief has restored the model */
+  gboolean is_restoring; /* MUSTER_POSITION_RESTORING has a value, likewise: the chief does that */
+  MusterTensor *begun;   /* (owned) int64 [n_tasks] */
+  MusterTensor *done;    /* (owned) likewise */
+  MusterTensor *taken;   /* (owned) (nullable) if they are dealt: int64 [n_tasks] */
+  MusterTensor *origin;  /* (owned) (nullable) likewise: int64 [any] */
   gint64 hold;
 } MusterPositionState;
 
+static inline gboolean
+muster_position_is_fenced (const MusterPositionState *self)
+{
+  return self->is_raised || self->is_restoring;
+}
 void muster_position_state_clear (MusterPositionState *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterPositionState, muster_position_state_clear)
 
-/* DATA_LOSS if the variables have a wrong type, shape or value. */
+/* DATA_LOSS if the variables have a wrong type, shape or value. A graph that an older muster
+ * extended knows no MUSTER_POSITION_RESTORING. */
 gboolean muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState *state,
                                gint64 deadline_us, GCancellable *cancellable, GError **error);
 /* DATA_LOSS unless it is int64 [n_tasks] with counts that can be multiplied by n_tasks. */
@@ -136,7 +142,8 @@ gboolean muster_position_open (MusterSession *session, gint64 deadline_us,
 /* How long a step may take that goes on though the session that began it is gone. */
 #define MUSTER_POSITION_STEP_US (60 * MUSTER_SECOND)
 /* Whether this task's master may run a step of an earlier session: not if it was started since the
- * task's last session (muster_position_mark ()). */
+ * task's last session (muster_position_mark ()). FAILED_PRECONDITION if an older muster has
+ * extended the graph. */
 gboolean muster_position_is_marked (MusterSession *session, gboolean *is_marked, gint64 deadline_us,
                                     GCancellable *cancellable, GError **error);
 gboolean muster_position_mark (MusterSession *session, gint64 deadline_us,

@@ -55,9 +55,11 @@ judge (const MusterPositionHook *self, const MusterPositionState *state)
    * the job. */
   const gboolean heeds = self->options.is_worker || self->is_held;
 
+  if (state->is_restoring) /* the counts may be half restored */
+    return WAIT_FOR_RESTORE;
   if (muster_position_is_unended (state, task))
     return WAIT_FOR_STEP;
-  if (state->is_fenced)
+  if (state->is_raised)
     return WAIT_FOR_RESTORE;
   if (state->hold != MUSTER_POSITION_WAIT)
     return GO;
@@ -139,10 +141,11 @@ has_ended_late (const MusterPositionHook *self, const MusterPositionState *state
 }
 
 static gboolean
-refuse_late (const MusterPositionHook *self, GError **error)
+refuse_late (const MusterPositionHook *self, Wait wait, GError **error)
 {
-  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                      "task %u timed out waiting for its last step", self->own.task);
+  return muster_fail (
+      error, MUSTER_ERROR_DEADLINE_EXCEEDED, "task %u timed out waiting for %s", self->own.task,
+      wait == WAIT_FOR_RESTORE ? "its chief to restore the model" : "its last step");
 }
 
 /* When a wait ends, which has begun now. */
@@ -177,7 +180,7 @@ wait_for_place (MusterPositionHook *self, MusterSession *session, gint64 deadlin
     if (wait == WAIT_FOR_RESTORE && !self->options.is_worker)
       return muster_position_refuse_fenced (error);
     if (wait != GO && muster_clock_now_us (self->clock) >= deadline_us)
-      return refuse_late (self, error);
+      return refuse_late (self, wait, error);
     if (before == WAIT_FOR_RESTORE && wait != before) /* the restore took its time */
       ends_us[wait] = end_of (self, wait);
     before = wait;
