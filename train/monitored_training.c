@@ -14,7 +14,7 @@
 #include "train/hooks/hooks_private.h"
 #include "train/hooks/sync_replicas_hook_private.h"
 #include "train/monitored/monitored_session_private.h"
-#include "train/position/position_private.h"
+#include "train/position/position_hook_private.h"
 
 #define DEFAULT_SAVE_US       (600 * MUSTER_SECOND)
 #define DEFAULT_SUMMARY_STEPS 100
@@ -265,10 +265,11 @@ make_manager (const Assembly *self, GError **error)
 
 /* What a chief knows of the model that it finds on the master. */
 typedef struct {
-  MusterScaffold *scaffold; /* (owned) */
-  MusterClock *clock;       /* (owned) */
-  gint64 quiesce_us;
-  guint n_tasks; /* with positions; 0: none */
+  MusterScaffold *scaffold;     /* (owned) */
+  MusterClock *clock;           /* (owned) */
+  MusterPositionHook *position; /* (owned) (nullable) with own_masters */
+  gint64 quiesce_us;            /* 0: the default */
+  guint n_tasks;                /* with positions; 0: none */
   gboolean is_dealt;
   gboolean own_masters;
   MusterMaster *apart; /* (owned) (nullable) of a task without positions where each has its own */
@@ -282,9 +283,20 @@ living_free (gpointer data)
   Living *self = data;
   muster_scaffold_unref (self->scaffold);
   g_object_unref (self->clock);
+  g_clear_object (&self->position);
   g_clear_object (&self->apart);
   g_clear_pointer (&self->config, g_bytes_unref);
   g_free (self);
+}
+
+/* (transfer full) (nullable) */
+static MusterPositionHook *
+find_position_hook (const MusterMonitoredTrainingOptions *o)
+{
+  for (gsize i = 0; i < o->n_hooks; i++)
+    if (MUSTER_IS_POSITION_HOOK (o->hooks[i]))
+      return g_object_ref (MUSTER_POSITION_HOOK (o->hooks[i]));
+  return NULL;
 }
 
 /* Lives as long as the manager, and therefore the monitored session. */
@@ -296,7 +308,8 @@ make_living (const MusterMonitoredTrainingOptions *o, MusterSessionManager *mana
   *self = (Living){
       .scaffold = muster_scaffold_ref (o->scaffold),
       .clock = g_object_ref (o->manager.clock != NULL ? o->manager.clock : muster_system_clock ()),
-      .quiesce_us = o->position_quiesce_us > 0 ? o->position_quiesce_us : SETTLE_US,
+      .position = o->own_masters ? find_position_hook (o) : NULL,
+      .quiesce_us = o->position_quiesce_us,
       .n_tasks = n_tasks,
       .is_dealt = muster_position_is_dealt (muster_scaffold_meta_graph (o->scaffold)),
       .own_masters = o->own_masters && n_tasks > 0,
@@ -307,18 +320,27 @@ make_living (const MusterMonitoredTrainingOptions *o, MusterSessionManager *mana
   return self;
 }
 
-/* With a master of its own, a chief that is started again may find its step there, or the other
- * tasks' at theirs, as long as these live. */
+/* With a master of its own, a chief that is started again may find its step there, which task 0 is
+ * then. Sets *ended to the chief if it can't, or else to n_tasks. */
 static gboolean
-find_own (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gint64 *limit_us,
-          GError **error)
+find_own (const Living *self, MusterSession *session, guint *ended, gint64 deadline_us,
+          GCancellable *cancellable, GError **error)
 {
   gboolean is_marked = FALSE;
   if (!muster_position_is_marked (session, &is_marked, deadline_us, cancellable, error))
     return FALSE;
-  if (is_marked && *limit_us == SETTLE_US)
-    *limit_us = MUSTER_POSITION_STEP_US;
+  const gboolean may_find = is_marked && (self->position == NULL || self->position->may_find_step);
+  *ended = may_find ? self->n_tasks : 0;
   return TRUE;
+}
+
+/* The other tasks' steps go on at their masters, as long as these live. */
+static gint64
+whole_limit_us (const Living *self)
+{
+  if (self->quiesce_us > 0)
+    return self->quiesce_us;
+  return self->own_masters ? MUSTER_POSITION_STEP_US : SETTLE_US;
 }
 
 /* Whether the model on the master is whole, and its step. */
@@ -328,16 +350,24 @@ find_whole (MusterSession *session, gint64 *step, gint64 deadline_us, GCancellab
 {
   Living *self = data;
   const gint64 now_us = muster_clock_now_us (self->clock);
-  gint64 limit_us = self->quiesce_us;
+  const gint64 limit_us = whole_limit_us (self);
+  guint ended = self->n_tasks;
   self->torn = self->n_tasks;
-  if (self->own_masters && !find_own (session, deadline_us, cancellable, &limit_us, error))
+  if (self->own_masters && !find_own (self, session, &ended, deadline_us, cancellable, error))
     return FALSE;
-  const MusterPositionAwait await = {self->n_tasks, self->clock,
-                                     muster_deadline_after (now_us, limit_us), deadline_us,
-                                     self->is_dealt};
+  const MusterPositionAwait await = {self->n_tasks,
+                                     self->clock,
+                                     muster_deadline_after (now_us, limit_us),
+                                     deadline_us,
+                                     self->is_dealt,
+                                     ended,
+                                     muster_deadline_after (now_us, MIN (limit_us, SETTLE_US))};
   if (self->n_tasks > 0 &&
-      !muster_position_await_whole (session, &await, &self->torn, cancellable, error))
+      !muster_position_await_whole (session, &await, &self->torn, cancellable, error)) {
+    if (self->own_masters && limit_us < MUSTER_POSITION_STEP_US)
+      self->torn = self->n_tasks; /* it may still go on */
     return FALSE;
+  }
   *step = muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
   return *step >= 0;
 }
@@ -370,18 +400,17 @@ rest_limit_us (const Living *self, MusterSession *session, gint64 deadline_us,
   return is_lost ? SETTLE_US : MUSTER_POSITION_STEP_US;
 }
 
-/* For a chief with a master of its own, which knows that its step was cut off with an earlier one.
- */
+/* For a chief with a master of its own. */
 static gboolean
 rest (const Living *self, MusterSession *session, MusterPositionQuiesce *others,
       GCancellable *cancellable, GError **error)
 {
   const gint64 limit_us = rest_limit_us (self, session, others->deadline_us, cancellable);
-  gboolean is_marked = FALSE;
-  if (!muster_position_is_marked (session, &is_marked, others->deadline_us, cancellable, error))
+  guint ended = self->n_tasks;
+  if (!find_own (self, session, &ended, others->deadline_us, cancellable, error))
     return FALSE;
-  if (others->but == self->n_tasks && !is_marked)
-    others->but = 0;
+  if (others->but == self->n_tasks)
+    others->but = ended;
   return muster_position_rest (session, others, limit_us, cancellable, error);
 }
 

@@ -392,3 +392,81 @@ MUSTER_TEST (PositionFence, takes_no_counts_for_a_torn_step_while_the_model_is_r
   MUSTER_EXPECT_FALSE (restoring.was_raised);
   MUSTER_EXPECT_EQ (muster_position_hook_position (worker.hook), 0);
 }
+
+/* --- a session that is made again in the same process --- */
+
+static void
+lose_session (Life *life)
+{
+  g_autoptr (GError) why =
+      g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "its parameter server is gone");
+  (void)muster_coordinator_request_stop (muster_monitored_session_coordinator (life->session), why,
+                                         NULL);
+}
+
+/* Its master has answered, or is gone: its step doesn't go on, as that of a killed command does. */
+MUSTER_TEST (PositionFence, asks_for_a_restore_at_once_where_a_task_knows_that_its_step_has_ended)
+{
+  g_auto (Job) job = set_up_job ("knows");
+  g_auto (Life) chief = {.job = &job};
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_auto (Life) worker = {.job = &job, .task = 1, .clock = MUSTER_CLOCK (clock)};
+  Restoring restoring = {.chief = &chief};
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  life_begin (&worker);
+  MUSTER_ASSERT_NO_ERROR (worker.error);
+  MUSTER_EXPECT_TRUE (life_step (&worker));
+  job_cut_off_a_step (&job, chief.scaffold, 1);
+  lose_session (&worker);
+  muster_fake_clock_at (clock, 20 * MUSTER_SECOND, end_restore, &restoring);
+
+  MUSTER_EXPECT_TRUE (life_step (&worker));
+
+  MUSTER_EXPECT_TRUE (restoring.was_raised);
+  MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (worker.session), 1u);
+}
+
+/* Nor does a chief wait for its own then: this test would time out. */
+MUSTER_TEST (PositionFence, restores_at_once_where_a_chief_knows_that_its_step_has_ended)
+{
+  g_auto (Job) job = set_up_job ("chief-knows");
+  g_auto (Life) chief = {.job = &job};
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  for (int i = 0; i < 4; i++) /* the third is saved */
+    MUSTER_EXPECT_TRUE (life_step (&chief));
+  job_cut_off_a_step (&job, chief.scaffold, 0);
+  lose_session (&chief);
+
+  MUSTER_EXPECT_TRUE (life_step (&chief));
+
+  MUSTER_EXPECT_NO_ERROR (chief.error);
+  MUSTER_EXPECT_EQ (muster_position_hook_position (chief.hook), 4);
+}
+
+/* A chief that continues with the model waits for the others' steps, but not as long for its own.
+ */
+MUSTER_TEST (PositionFence, waits_only_shortly_for_a_step_that_is_known_to_have_ended)
+{
+  for (guint ended = 1; ended <= 2; ended++) {
+    g_auto (Prepared) model = set_up_model ();
+    g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+    g_autoptr (GError) error = NULL;
+    const gint64 now_us = muster_clock_now_us (MUSTER_CLOCK (clock));
+    const MusterPositionAwait await = {.n_tasks = 2,
+                                       .clock = MUSTER_CLOCK (clock),
+                                       .until_us = now_us + 60 * MUSTER_SECOND,
+                                       .deadline_us = MUSTER_WAIT_FOREVER,
+                                       .ended = ended,
+                                       .ended_until_us = now_us + 5 * MUSTER_SECOND};
+    guint torn = 0;
+    MUSTER_ASSERT_TRUE (run_at (&model, "muster/step/begin", 0, &error));
+
+    MUSTER_EXPECT_FALSE (muster_position_await_whole (model.session, &await, &torn, NULL, &error));
+
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+    MUSTER_EXPECT_EQ (torn, 1u);
+    MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), (ended == 1 ? 5 : 60) * MUSTER_SECOND);
+  }
+}

@@ -288,13 +288,14 @@ muster_position_await_whole (MusterSession *session, const MusterPositionAwait *
     const guint task = find_unended (&first, &now, await->n_tasks);
     if (task == await->n_tasks)
       return TRUE;
-    if (muster_clock_now_us (await->clock) >= await->until_us) {
+    const gint64 until_us = task == await->ended ? await->ended_until_us : await->until_us;
+    if (muster_clock_now_us (await->clock) >= until_us) {
       *torn = task;
       return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                           "batch %" G_GINT64_FORMAT " of task %u was begun and isn't done",
                           muster_position_done (&now, task), task);
     }
-    if (!muster_position_pause (&pause, await->until_us, cancellable, error))
+    if (!muster_position_pause (&pause, until_us, cancellable, error))
       return FALSE;
   }
 }

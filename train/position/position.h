@@ -256,7 +256,7 @@ MusterMetaGraph *muster_position_find (MusterMaster *master, MusterMetaGraph *me
  * @n_feeds: the number of @feeds
  * @n_batches: of the whole job, the same in every task; the job stops after them; 0: no end
  * @settle_us: how long a step of an earlier session may still run, in microseconds; 0: 5 s, but 60
- * s with @own_masters if the master may run it, because it is the one that the earlier session had
+ * s with @own_masters if an earlier process of the task has begun it, at the master that it has now
  * @hold_us: how long a task holds before it continues; 0: 60 s. The saver is then assumed dead, and
  *   hold is cleared for all tasks
  * @others_us: how long a task that has done its share waits while no task does a batch, before it

@@ -87,9 +87,9 @@ begin_at_master (MusterPositionHook *self, MusterSession *session, gint64 deadli
   if (!muster_position_is_marked (session, &is_marked, until_us, cancellable, error) ||
       !muster_position_mark (session, until_us, cancellable, error))
     return FALSE;
-  self->settle_us = is_marked && self->options.settle_us == DEFAULT_SETTLE_US
-                        ? MUSTER_POSITION_STEP_US
-                        : self->options.settle_us;
+  self->may_find_step = self->may_find_step && is_marked;
+  if (self->options.settle_us <= 0)
+    self->settle_us = self->may_find_step ? MUSTER_POSITION_STEP_US : DEFAULT_SETTLE_US;
   return self->options.is_worker || muster_position_open (session, until_us, cancellable, error);
 }
 
@@ -103,9 +103,12 @@ position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinat
   self->refused_us = 0;
   self->refused_at = -1;
   muster_position_reset_end (self);
-  return (!self->options.own_masters ||
-          begin_at_master (self, session, deadline_us, cancellable, error)) &&
-         muster_position_settle (self, session, deadline_us, error);
+  if ((self->options.own_masters &&
+       !begin_at_master (self, session, deadline_us, cancellable, error)) ||
+      !muster_position_settle (self, session, deadline_us, error))
+    return FALSE;
+  self->may_find_step = FALSE;
+  return TRUE;
 }
 
 /* --- a run --- */
@@ -349,6 +352,7 @@ muster_position_hook_init (MusterPositionHook *self)
 {
   self->own.position = -1;
   self->refused_at = -1;
+  self->may_find_step = TRUE;
 }
 
 static char **
@@ -391,9 +395,8 @@ muster_position_hook_new (const MusterPositionOptions *options, GError **error)
     g_object_ref (options->master);
   if (options->batches != NULL)
     (void)muster_batches_ref (options->batches);
-  self->options.settle_us = options->settle_us > 0 ? options->settle_us : DEFAULT_SETTLE_US;
   self->options.others_us = options->others_us > 0 ? options->others_us : DEFAULT_OTHERS_US;
-  self->settle_us = self->options.settle_us;
+  self->settle_us = options->settle_us > 0 ? options->settle_us : DEFAULT_SETTLE_US;
   self->options.hold_us = options->hold_us > 0 ? options->hold_us : DEFAULT_HOLD_US;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->own.task = options->task;

@@ -32,6 +32,9 @@ struct _MusterPositionHook {
   char *train_op;          /* (owned) from begin on */
   GCancellable *stopped;   /* (owned) (nullable) the session's coordinator's */
   gint64 settle_us;        /* how long a step of an earlier session may go on */
+  gboolean may_find_step;  /* of an earlier process, at the task's own master; FALSE once it has
+                            * found its place: its steps are its own then, and have ended when
+                            * their session is lost, as the master has answered, or is gone */
   MusterPositionPlace own; /* the task's own */
   gboolean is_held;        /* as of the last step: the next one begins with a look */
   MusterPositionRun run;   /* the kind of the current run */

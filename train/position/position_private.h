@@ -139,9 +139,9 @@ gboolean muster_position_rest (MusterSession *session, const MusterPositionQuies
 /* The chief has restored the model. */
 gboolean muster_position_open (MusterSession *session, gint64 deadline_us,
                                GCancellable *cancellable, GError **error);
-/* How long a step may take that goes on though the session that began it is gone. */
+/* How long a step may take that goes on though the process that began it is gone. */
 #define MUSTER_POSITION_STEP_US (60 * MUSTER_SECOND)
-/* Whether this task's master may run a step of an earlier session: not if it was started since the
+/* Whether this task's master may run a step of an earlier process: not if it was started since the
  * task's last session (muster_position_mark ()). FAILED_PRECONDITION if an older muster has
  * extended the graph. */
 gboolean muster_position_is_marked (MusterSession *session, gboolean *is_marked, gint64 deadline_us,
@@ -175,6 +175,8 @@ typedef struct {
   gint64 until_us;    /* on it */
   gint64 deadline_us; /* for its calls, and therefore on the system's clock */
   gboolean is_dealt;
+  guint ended;           /* a task whose step is known to have ended; n_tasks: none */
+  gint64 ended_until_us; /* it may not be counted yet: how long that is waited for */
 } MusterPositionAwait;
 gboolean muster_position_await_whole (MusterSession *session, const MusterPositionAwait *await,
                                       guint *torn, GCancellable *cancellable, GError **error);
