@@ -159,7 +159,7 @@ gboolean
 muster_position_is_unended (const MusterPositionState *self, guint task)
 {
   const gint64 n = muster_position_begun (self, task) - muster_position_done (self, task);
-  return n > 0 || (n < 0 && !muster_position_is_fenced (self));
+  return n > 0 || (n < 0 && !self->is_raised);
 }
 
 guint

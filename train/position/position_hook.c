@@ -108,6 +108,7 @@ position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinat
       !muster_position_settle (self, session, deadline_us, error))
     return FALSE;
   self->may_find_step = FALSE;
+  self->torn_begun = -1;
   return TRUE;
 }
 
@@ -353,6 +354,7 @@ muster_position_hook_init (MusterPositionHook *self)
   self->own.position = -1;
   self->refused_at = -1;
   self->may_find_step = TRUE;
+  self->torn_begun = -1;
 }
 
 static char **

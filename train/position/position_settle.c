@@ -33,7 +33,7 @@ muster_position_undo (MusterPositionHook *self, guint task, MusterSession *sessi
 }
 
 /* Only the chief's restore or init writes while hold is set, so an inconsistent state at this point
- * came from the checkpoint. */
+ * came from the checkpoint, unless steps go on at other masters. */
 static gboolean
 refuse_inconsistent (const MusterPositionState *state, guint task, GError **error)
 {
@@ -42,6 +42,33 @@ refuse_inconsistent (const MusterPositionState *state, guint task, GError **erro
                       " of task %u was in progress when it was saved; restore another one, and "
                       "save with a MusterSaver with muster_position_guard ()",
                       muster_position_done (state, task), task);
+}
+
+/* With a master of its own, a step may also have been counted as the model was restored: it is
+ * restored again, and if the counts come back they are the checkpoint's. */
+static gboolean
+restore_again (MusterPositionHook *self, MusterSession *session, const MusterPositionState *state,
+               guint task, GError **error)
+{
+  const gint64 begun = muster_position_begun (state, task);
+  const gint64 done = muster_position_done (state, task);
+  if (task == self->torn && begun == self->torn_begun && done == self->torn_done)
+    return refuse_inconsistent (state, task, error);
+  self->torn = task;
+  self->torn_begun = begun;
+  self->torn_done = done;
+  return muster_position_fence (session, muster_position_in_us (MUSTER_POSITION_ANSWER_US),
+                                self->stopped, error) &&
+         muster_position_refuse_fenced (error);
+}
+
+static gboolean
+end_quiescence (MusterPositionHook *self, MusterSession *session, const MusterPositionState *state,
+                GError **error)
+{
+  const guint task = muster_position_busy (state, self->n_tasks, self->n_tasks);
+  return self->options.own_masters ? restore_again (self, session, state, task, error)
+                                   : refuse_inconsistent (state, task, error);
 }
 
 /* What a task has to wait for, from the master's state. */
@@ -104,8 +131,7 @@ end_wait (MusterPositionHook *self, MusterSession *session, const MusterPosition
   if (wait == WAIT_FOR_STEP)
     return muster_position_undo (self, self->own.task, session, error);
   if (wait == WAIT_FOR_QUIESCENCE)
-    return refuse_inconsistent (state, muster_position_busy (state, self->n_tasks, self->n_tasks),
-                                error);
+    return end_quiescence (self, session, state, error);
   take_place (self, state);
   if (!check_refused (self, error))
     return FALSE;
