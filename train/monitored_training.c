@@ -336,11 +336,11 @@ find_own (const Living *self, MusterSession *session, guint *ended, gint64 deadl
 
 /* The other tasks' steps go on at their masters, as long as these live. */
 static gint64
-whole_limit_us (const Living *self)
+whole_limit_us (const Living *self, gint64 deadline_us)
 {
-  if (self->quiesce_us > 0)
-    return self->quiesce_us;
-  return self->own_masters ? MUSTER_POSITION_STEP_US : SETTLE_US;
+  const gint64 usual_us = self->own_masters ? MUSTER_POSITION_STEP_US : SETTLE_US;
+  return muster_position_share (self->quiesce_us > 0 ? self->quiesce_us : usual_us, deadline_us,
+                                self->clock);
 }
 
 /* Whether the model on the master is whole, and its step. */
@@ -350,7 +350,7 @@ find_whole (MusterSession *session, gint64 *step, gint64 deadline_us, GCancellab
 {
   Living *self = data;
   const gint64 now_us = muster_clock_now_us (self->clock);
-  const gint64 limit_us = whole_limit_us (self);
+  const gint64 limit_us = whole_limit_us (self, deadline_us);
   guint ended = self->n_tasks;
   self->torn = self->n_tasks;
   if (self->own_masters && !find_own (self, session, &ended, deadline_us, cancellable, error))

@@ -4,6 +4,7 @@
 #include "train/position/position.h"
 
 #include "tests/doubles/fake_clock.h"
+#include "tests/doubles/heard.h"
 #include "tests/doubles/held_master.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
@@ -581,4 +582,87 @@ MUSTER_TEST (PositionFence, waits_only_shortly_for_a_step_that_is_known_to_have_
     MUSTER_EXPECT_EQ (torn, 1u);
     MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), (ended == 1 ? 5 : 60) * MUSTER_SECOND);
   }
+}
+
+/* --- a time limit --- */
+
+MUSTER_TEST (PositionFence, leaves_a_restore_its_share_of_the_time)
+{
+  g_autoptr (MusterFakeClock) fake = muster_fake_clock_new ();
+  MusterClock *clock = MUSTER_CLOCK (fake);
+  const gint64 now_us = muster_clock_now_us (clock), minute_us = 60 * MUSTER_SECOND;
+  MUSTER_EXPECT_EQ (muster_position_share (minute_us, MUSTER_WAIT_FOREVER, clock), minute_us);
+  MUSTER_EXPECT_EQ (muster_position_share (minute_us, now_us + 600 * MUSTER_SECOND, clock),
+                    minute_us);
+  MUSTER_EXPECT_EQ (muster_position_share (minute_us, now_us + minute_us, clock), minute_us / 2);
+  MUSTER_EXPECT_EQ (muster_position_share (minute_us, now_us - 1, clock), 0);
+}
+
+#define LIMIT_US (4 * MUSTER_SECOND)
+
+MUSTER_TEST (PositionFence, waits_for_steps_only_for_a_part_of_the_time)
+{
+  g_auto (Prepared) model = set_up_model ();
+  g_autoptr (GError) error = NULL;
+  const MusterPositionQuiesce quiesce = {2, 2, muster_system_clock (),
+                                         muster_position_in_us (LIMIT_US), FALSE};
+  MUSTER_ASSERT_TRUE (run_at (&model, "muster/step/begin", 0, &error));
+
+  MUSTER_EXPECT_TRUE (
+      muster_position_rest (model.session, &quiesce, 60 * MUSTER_SECOND, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+/* A worker whose next step begins with a look. */
+static void
+begin_held (Life *chief, Life *worker)
+{
+  life_begin (chief);
+  MUSTER_ASSERT_NO_ERROR (chief->error);
+  life_begin (worker);
+  MUSTER_ASSERT_NO_ERROR (worker->error);
+  life_set_hold (chief, MUSTER_POSITION_WAIT);
+  MUSTER_EXPECT_TRUE (life_step (worker));
+}
+
+MUSTER_TEST (PositionFence, asks_for_a_restore_while_there_is_time_for_it)
+{
+  static const char *const targets[] = {"train"};
+  g_auto (Job) job = set_up_job ("time");
+  g_auto (Life) chief = {.job = &job};
+  g_auto (Life) worker = {.job = &job, .task = 1, .settle_us = 60 * MUSTER_SECOND};
+  g_auto (MusterPositionState) state = {0};
+  begin_held (&chief, &worker);
+  job_cut_off_a_step (&job, chief.scaffold, 1);
+  const MusterStep step = {
+      .targets = targets, .n_targets = 1, .deadline_us = muster_position_in_us (LIMIT_US)};
+
+  MUSTER_EXPECT_FALSE (
+      muster_position_run (worker.hook, worker.session, &step, NULL, NULL, &worker.error));
+
+  MUSTER_EXPECT_ERROR (worker.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_TRUE (strstr (worker.error->message, "the chief to restore the model"));
+  read_state (muster_monitored_session_session (chief.session), &state);
+  MUSTER_EXPECT_TRUE (state.is_raised);
+}
+
+MUSTER_TEST (PositionFence, names_the_chief_that_a_worker_waits_for_in_vain)
+{
+  g_auto (Job) job = set_up_job ("vain");
+  g_auto (Life) chief = {.job = &job};
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_auto (Life) worker = {.job = &job, .task = 1, .clock = MUSTER_CLOCK (clock)};
+  g_autoptr (GError) error = NULL;
+  begin_held (&chief, &worker);
+  MUSTER_EXPECT_TRUE (muster_position_fence (muster_monitored_session_session (chief.session),
+                                             MUSTER_WAIT_FOREVER, NULL, &error));
+  heard_begin (G_LOG_LEVEL_MESSAGE);
+
+  MUSTER_EXPECT_FALSE (life_step (&worker));
+
+  MUSTER_EXPECT_EQ (heard_count ("position", "waiting for chief:0, *"), 1u);
+  heard_end ();
+  MUSTER_EXPECT_ERROR (worker.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_TRUE (strstr (worker.error->message, "start task chief:0 again"));
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 30 * 60 * MUSTER_SECOND);
 }

@@ -223,6 +223,14 @@ muster_position_in_us (gint64 timeout_us)
   return muster_deadline_after (muster_clock_now_us (muster_system_clock ()), timeout_us);
 }
 
+gint64
+muster_position_share (gint64 limit_us, gint64 deadline_us, MusterClock *clock)
+{
+  if (deadline_us == MUSTER_WAIT_FOREVER)
+    return limit_us;
+  return MIN (limit_us, muster_deadline_remaining (deadline_us, muster_clock_now_us (clock)) / 2);
+}
+
 void
 muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *quiesce,
                          GCancellable *cancellable)

@@ -259,8 +259,9 @@ MusterMetaGraph *muster_position_find (MusterMaster *master, MusterMetaGraph *me
  * s with @own_masters if an earlier process of the task has begun it, at the master that it has now
  * @hold_us: how long a task holds before it continues; 0: 60 s. The saver is then assumed dead, and
  *   hold is cleared for all tasks
- * @others_us: how long a task that has done its share waits while no task does a batch, before it
- *   fails (DEADLINE_EXCEEDED, which names the task to restart); 0: 30 minutes
+ * @others_us: how long a task that has done its share waits while no task does a batch, or, with
+ *   @own_masters, for the chief's restore, before it fails (DEADLINE_EXCEEDED, which names the task
+ *   to restart); 0: 30 minutes
  * @slots: (nullable): if batches are dealt: how to train what departed tasks have in hand, by the
  *   task in the lowest slot or by one without a batch. NULL: only the next task in such a slot
  *   trains it

@@ -9,9 +9,8 @@
 /* The time limit for telling the other tasks that the job is over. */
 #define END_US (5 * MUSTER_SECOND)
 
-/* The task's name for messages: a cluster without a chief starts with worker:0. */
-static char *
-name_of (const MusterPositionHook *self, guint task)
+char *
+muster_position_name_of (const MusterPositionHook *self, guint task)
 {
   g_autofree char *as_worker = g_strdup_printf ("worker:%u", self->options.task);
 
@@ -53,7 +52,7 @@ static char *
 name_awaited (const MusterPositionHook *self, guint missing)
 {
   if (!self->is_dealt)
-    return name_of (self, missing < self->n_tasks ? missing : 0);
+    return muster_position_name_of (self, missing < self->n_tasks ? missing : 0);
   return missing < self->n_tasks ? g_strdup_printf ("the task in slot %u", missing)
                                  : g_strdup ("the chief");
 }
@@ -86,7 +85,7 @@ give_up_dealt (MusterPositionHook *self, const char *waited, GError **error)
 static gboolean
 give_up (MusterPositionHook *self, GError **error)
 {
-  g_autofree char *name = name_of (self, self->own.task);
+  g_autofree char *name = muster_position_name_of (self, self->own.task);
   g_autofree char *waited = muster_format_duration (self->options.others_us);
 
   if (self->is_dealt)

@@ -72,6 +72,15 @@ muster_position_mark (MusterSession *session, gint64 deadline_us, GCancellable *
   return muster_session_run_op (session, MUSTER_POSITION_SET_MARK, deadline_us, cancellable, error);
 }
 
+static void
+tell_of (guint running, gint64 left_us)
+{
+  g_autofree char *left = muster_format_duration (left_us);
+  muster_log (G_LOG_LEVEL_MESSAGE, "position", "MESSAGE",
+              "the model is restored when a step of task %u has ended, which is waited for %s more",
+              running, left);
+}
+
 /* Until each step that has begun is done. One that doesn't end counts as cut off. */
 static gboolean
 await_steps (MusterSession *session, const MusterPositionQuiesce *quiesce, gint64 until_us,
@@ -79,6 +88,9 @@ await_steps (MusterSession *session, const MusterPositionQuiesce *quiesce, gint6
 {
   MusterPositionPause pause = {.clock = quiesce->clock};
   g_auto (MusterPositionState) state = {0};
+  const gint64 tell_us =
+      muster_deadline_after (muster_clock_now_us (quiesce->clock), MUSTER_POSITION_TELL_US);
+  gboolean is_told = FALSE;
   for (;;) {
     if (!muster_position_read (session, quiesce->n_tasks, &state, quiesce->deadline_us, cancellable,
                                error))
@@ -86,11 +98,15 @@ await_steps (MusterSession *session, const MusterPositionQuiesce *quiesce, gint6
     const guint running = muster_position_busy (&state, quiesce->n_tasks, quiesce->but);
     if (running == quiesce->n_tasks)
       return TRUE;
-    if (muster_clock_now_us (quiesce->clock) >= until_us) {
+    const gint64 now_us = muster_clock_now_us (quiesce->clock);
+    if (now_us >= until_us) {
       muster_log (G_LOG_LEVEL_MESSAGE, "position", "MESSAGE",
                   "a step of task %u doesn't end; the model is restored all the same", running);
       return TRUE;
     }
+    if (!is_told && now_us >= tell_us)
+      tell_of (running, until_us - now_us);
+    is_told = is_told || now_us >= tell_us;
     if (!muster_position_pause (&pause, until_us, cancellable, error))
       return FALSE;
   }
@@ -122,7 +138,9 @@ gboolean
 muster_position_rest (MusterSession *session, const MusterPositionQuiesce *quiesce, gint64 limit_us,
                       GCancellable *cancellable, GError **error)
 {
-  const gint64 until_us = muster_deadline_after (muster_clock_now_us (quiesce->clock), limit_us);
+  const gint64 until_us = muster_deadline_after (
+      muster_clock_now_us (quiesce->clock),
+      muster_position_share (limit_us, quiesce->deadline_us, quiesce->clock));
   GError *failure = NULL;
   if (fence_and_await (session, quiesce, until_us, cancellable, &failure))
     return close_model (session, quiesce, cancellable, error) &&

@@ -105,6 +105,8 @@ void muster_position_give_back (MusterPositionHook *self);
 
 /* position_end.c: a run of a task that has no batch left */
 
+/* The task's name for messages (transfer full): a cluster without a chief starts with worker:0. */
+char *muster_position_name_of (const MusterPositionHook *self, guint task);
 void muster_position_fetch_end (MusterPositionHook *self, MusterRunContext *context);
 gboolean muster_position_check_end (MusterPositionHook *self, MusterRunContext *context,
                                     GError **error);

@@ -115,6 +115,12 @@ gboolean muster_position_set_over (MusterSession *session, gint64 n_batches, gin
  * for MUSTER_POSITION_NOTHING. */
 gint64 muster_position_dealt (gint64 deal, const MusterTensor *origin);
 
+/* A wait for other tasks that takes longer is mentioned. */
+#define MUSTER_POSITION_TELL_US (5 * MUSTER_SECOND)
+/* How long to wait for steps that a restore comes after: limit_us, but at most half of what is left
+ * until the deadline. */
+gint64 muster_position_share (gint64 limit_us, gint64 deadline_us, MusterClock *clock);
+
 /* The instant in timeout_us, on the system's clock. */
 gint64 muster_position_in_us (gint64 timeout_us);
 
@@ -132,8 +138,8 @@ void muster_position_quiesce (MusterSession *session, const MusterPositionQuiesc
                               GCancellable *cancellable);
 
 /* The same before a restore, for tasks with a master each: fences the model, and waits until each
- * step that had begun is done, limit_us at most. FALSE if it isn't known that no step begins until
- * muster_position_open (). */
+ * step that had begun is done, limit_us at most, and its share of the time. FALSE if it isn't known
+ * that no step begins until muster_position_open (). */
 gboolean muster_position_rest (MusterSession *session, const MusterPositionQuiesce *quiesce,
                                gint64 limit_us, GCancellable *cancellable, GError **error);
 /* The chief has restored the model. */

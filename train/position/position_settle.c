@@ -72,7 +72,14 @@ end_quiescence (MusterPositionHook *self, MusterSession *session, const MusterPo
 }
 
 /* What a task has to wait for, from the master's state. */
-typedef enum { GO, WAIT_FOR_STEP, WAIT_FOR_QUIESCENCE, WAIT_FOR_HOLD, WAIT_FOR_RESTORE } Wait;
+typedef enum {
+  GO,
+  WAIT_FOR_STEP,
+  WAIT_FOR_QUIESCENCE,
+  WAIT_FOR_HOLD,
+  WAIT_FOR_RESTORE,
+  N_WAITS
+} Wait;
 
 static Wait
 judge (const MusterPositionHook *self, const MusterPositionState *state)
@@ -121,6 +128,18 @@ check_refused (MusterPositionHook *self, GError **error)
                       self->own.task);
 }
 
+static gboolean
+give_up_restore (const MusterPositionHook *self, GError **error)
+{
+  g_autofree char *chief = muster_position_name_of (self, 0);
+  g_autofree char *name = muster_position_name_of (self, self->own.task);
+  g_autofree char *waited = muster_format_duration (self->options.others_us);
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "a step was interrupted, and task %s has waited %s for %s to restore the "
+                      "model; start task %s again with the same command",
+                      name, waited, chief, chief);
+}
+
 /* Ends the wait: continues, or fails. A task that continues also releases the others: a hold that
  * outlasts its time limit belongs to a dead saver, and would delay each task at every batch. A live
  * saver notices that a batch was started, and saves again. */
@@ -132,6 +151,8 @@ end_wait (MusterPositionHook *self, MusterSession *session, const MusterPosition
     return muster_position_undo (self, self->own.task, session, error);
   if (wait == WAIT_FOR_QUIESCENCE)
     return end_quiescence (self, session, state, error);
+  if (wait == WAIT_FOR_RESTORE)
+    return give_up_restore (self, error);
   take_place (self, state);
   if (!check_refused (self, error))
     return FALSE;
@@ -169,32 +190,62 @@ has_ended_late (const MusterPositionHook *self, const MusterPositionState *state
 static gboolean
 refuse_late (const MusterPositionHook *self, Wait wait, GError **error)
 {
-  return muster_fail (
-      error, MUSTER_ERROR_DEADLINE_EXCEEDED, "task %u timed out waiting for %s", self->own.task,
-      wait == WAIT_FOR_RESTORE ? "its chief to restore the model" : "its last step");
+  static const char *const whats[] = {[WAIT_FOR_STEP] = "its last step to end",
+                                      [WAIT_FOR_QUIESCENCE] = "the other tasks' steps to end",
+                                      [WAIT_FOR_HOLD] = "a save to end",
+                                      [WAIT_FOR_RESTORE] = "the chief to restore the model"};
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "task %u timed out waiting for %s",
+                      self->own.task, whats[wait]);
 }
 
-/* When a wait ends, which has begun now. */
+/* The waits of a task that looks for its place. */
+typedef struct {
+  Wait wait;       /* the present one */
+  gint64 began_us; /* when that began */
+  gint64 ends_us[N_WAITS];
+  gboolean is_told; /* the chief's restore was logged */
+} Waits;
+
+/* When a wait ends, which has begun now. Of one that ends with a restore, that has its share of the
+ * time. */
 static gint64
-end_of (const MusterPositionHook *self, Wait wait)
+end_of (const MusterPositionHook *self, Wait wait, gint64 deadline_us)
+{
+  gint64 limit_us = wait == WAIT_FOR_HOLD      ? self->options.hold_us
+                    : wait == WAIT_FOR_RESTORE ? self->options.others_us
+                                               : self->settle_us;
+  if (wait == WAIT_FOR_STEP && self->options.own_masters)
+    limit_us = muster_position_share (limit_us, deadline_us, self->clock);
+  return muster_deadline_after (muster_clock_now_us (self->clock), limit_us);
+}
+
+/* A restore took its time, or takes it from now on. */
+static void
+note_wait (const MusterPositionHook *self, Waits *waits, Wait wait, gint64 deadline_us)
 {
   const gint64 now_us = muster_clock_now_us (self->clock);
-  if (wait == WAIT_FOR_RESTORE)
-    return MUSTER_WAIT_FOREVER;
-  return muster_deadline_after (now_us,
-                                wait == WAIT_FOR_HOLD ? self->options.hold_us : self->settle_us);
+  if (wait != waits->wait) {
+    if (wait == WAIT_FOR_RESTORE || waits->wait == WAIT_FOR_RESTORE)
+      waits->ends_us[wait] = end_of (self, wait, deadline_us);
+    waits->wait = wait;
+    waits->began_us = now_us;
+  }
+  if (wait != WAIT_FOR_RESTORE || waits->is_told ||
+      now_us - waits->began_us < MUSTER_POSITION_TELL_US)
+    return;
+  g_autofree char *chief = muster_position_name_of (self, 0);
+  muster_log (G_LOG_LEVEL_MESSAGE, "position", "MESSAGE",
+              "waiting for %s, which has to restore the model", chief);
+  waits->is_told = TRUE;
 }
 
 static gboolean
 wait_for_place (MusterPositionHook *self, MusterSession *session, gint64 deadline_us,
                 GError **error)
 {
-  gint64 ends_us[] = {[GO] = 0,
-                      [WAIT_FOR_STEP] = end_of (self, WAIT_FOR_STEP),
-                      [WAIT_FOR_QUIESCENCE] = end_of (self, WAIT_FOR_QUIESCENCE),
-                      [WAIT_FOR_HOLD] = end_of (self, WAIT_FOR_HOLD),
-                      [WAIT_FOR_RESTORE] = MUSTER_WAIT_FOREVER};
-  Wait before = GO;
+  Waits waits = {.wait = GO};
+  for (Wait wait = WAIT_FOR_STEP; wait < N_WAITS; wait++)
+    waits.ends_us[wait] = end_of (self, wait, deadline_us);
   MusterPositionPause pause = {.clock = self->clock};
   g_auto (MusterPositionState) state = {.is_dealt = self->is_dealt};
   for (;;) {
@@ -205,12 +256,8 @@ wait_for_place (MusterPositionHook *self, MusterSession *session, gint64 deadlin
     Wait wait = judge (self, &state);
     if (wait == WAIT_FOR_RESTORE && !self->options.is_worker)
       return muster_position_refuse_fenced (error);
-    if (wait != GO && muster_clock_now_us (self->clock) >= deadline_us)
-      return refuse_late (self, wait, error);
-    if (before == WAIT_FOR_RESTORE && wait != before) /* the restore took its time */
-      ends_us[wait] = end_of (self, wait);
-    before = wait;
-    const gint64 until_us = MIN (ends_us[wait], deadline_us);
+    note_wait (self, &waits, wait, deadline_us);
+    const gint64 until_us = waits.ends_us[wait];
     if (wait == WAIT_FOR_STEP && self->options.own_masters &&
         (muster_clock_now_us (self->clock) >= until_us || has_ended_late (self, &state))) {
       if (!ask_for_restore (self, session, &state, error))
@@ -219,8 +266,10 @@ wait_for_place (MusterPositionHook *self, MusterSession *session, gint64 deadlin
     }
     if (wait == GO || muster_clock_now_us (self->clock) >= until_us)
       return end_wait (self, session, &state, wait, error);
-    if (!muster_position_pause (&pause, until_us, self->stopped, error))
+    if (!muster_position_pause (&pause, MIN (until_us, deadline_us), self->stopped, error))
       return FALSE;
+    if (muster_clock_now_us (self->clock) >= deadline_us)
+      return refuse_late (self, wait, error);
   }
 }
 
