@@ -312,16 +312,24 @@ is_master_blank (MusterOperation *self)
          !readiness.is_ready && are_all_missing (self->manager, readiness.missing);
 }
 
+/* Whether the model is to be written in place, also one without values, of which another session's
+ * step may begin once the first ops have run; or the master to be reset. */
+static gboolean
+needs_rest (MusterOperation *self)
+{
+  const MusterPrepareOptions *options = self->options;
+  const gboolean resets =
+      options->reset_master || (options->reset_unclaimed && self->lease == NULL);
+  return !self->report.continued && (options->in_place || (resets && !is_master_blank (self)));
+}
+
 /* Resets the master, which only the chief that holds the model may do. That ends the session, so
  * another is created. */
 static gboolean
 reset (MusterOperation *self, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
-  if (self->report.continued ||
-      (!options->reset_master && !options->in_place &&
-       !(options->reset_unclaimed && self->lease == NULL)) ||
-      is_master_blank (self))
+  if (!needs_rest (self))
     return TRUE;
   if (options->quiesce_func != NULL) {
     muster_operation_phase (self, "rest");

@@ -103,7 +103,8 @@ typedef gboolean (*MusterContinueFunc) (MusterSession *session, gint64 *step, gi
  * @reset_unclaimed: the same, only if nothing was claimed. If the model was claimed, the claim has
  *   ended the earlier chief's session, and other models on the master are kept
  * @in_place: instead of a reset: @quiesce_func sees to it that no step of another session runs
- *   during the restore or init, which write over the model. For tasks with a master each
+ *   during the restore or init, which write over the model, if it has values. For tasks with a
+ *   master each
  * @quiesce_func: runs before such a reset (nullable)
  * @quiesce_func_data: its data
  * @continue_func: if the model was claimed and an earlier chief has left it whole, with the same

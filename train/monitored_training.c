@@ -274,6 +274,7 @@ typedef struct {
   gboolean own_masters;
   MusterMaster *apart; /* (owned) (nullable) of a task without positions where each has its own */
   GBytes *config;      /* (owned) (nullable) of its sessions */
+  gboolean is_apart;   /* and the model has none, as it has seen */
   guint torn;          /* a task whose step was cut off; n_tasks: none is known */
 } Living;
 
@@ -422,8 +423,9 @@ quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, 
 {
   Living *self = data;
   if (self->apart != NULL)
-    return muster_position_refuse (self->apart, muster_scaffold_meta_graph (self->scaffold),
-                                   self->config, deadline_us, cancellable, error);
+    return self->is_apart =
+               muster_position_refuse (self->apart, muster_scaffold_meta_graph (self->scaffold),
+                                       self->config, deadline_us, cancellable, error);
   MusterPositionQuiesce others = {self->n_tasks, self->torn, muster_system_clock (), deadline_us,
                                   self->is_dealt};
   self->torn = self->n_tasks;
@@ -502,7 +504,7 @@ static gboolean
 refuse_beside (const Living *self, GCancellable *cancellable, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  if (self->apart == NULL ||
+  if (self->apart == NULL || self->is_apart ||
       muster_position_refuse (self->apart, muster_scaffold_meta_graph (self->scaffold),
                               self->config, muster_position_in_us (MUSTER_POSITION_STEP_US),
                               cancellable, &failure) ||
