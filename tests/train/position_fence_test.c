@@ -5,7 +5,6 @@
 
 #include "tests/doubles/fake_clock.h"
 #include "tests/doubles/heard.h"
-#include "tests/doubles/held_master.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/position_fixture.h"
@@ -393,117 +392,6 @@ MUSTER_TEST (PositionFence, takes_no_counts_for_a_torn_step_while_the_model_is_r
   MUSTER_ASSERT_NO_ERROR (worker.error);
   MUSTER_EXPECT_FALSE (restoring.was_raised);
   MUSTER_EXPECT_EQ (muster_position_hook_position (worker.hook), 0);
-}
-
-/* --- a step that is counted as the model is restored --- */
-
-/* Between the chief and the master. */
-typedef struct {
-  MusterScaffold *scaffold;
-  MusterSession *session; /* beside the chief's */
-  guint n_most;
-  guint n; /* restores after which a step has been counted as done */
-} Late;
-
-static void
-count_late (gpointer data)
-{
-  Late *self = data;
-  g_auto (MusterPositionState) state = {0};
-  if (self->n == self->n_most ||
-      !muster_position_read (self->session, 2, &state, MUSTER_WAIT_FOREVER, NULL, NULL) ||
-      !state.is_restoring || state.is_raised ||
-      muster_position_begun (&state, 1) != muster_position_done (&state, 1))
-    return;
-  MUSTER_EXPECT_TRUE (muster_position_forget (self->session, 1, MUSTER_WAIT_FOREVER, NULL, NULL));
-  self->n++;
-}
-
-static Late
-put_late_between (Job *job, guint n_most)
-{
-  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (NULL);
-  g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMetaGraph) extended = muster_position_add (plain, 2, &error);
-  Late late = {.scaffold = muster_scaffold_new (extended, &error), .n_most = n_most};
-  g_autoptr (MusterMaster) inner = job->master;
-  late.session = muster_master_create_session (inner, muster_scaffold_graph (late.scaffold), NULL,
-                                               MUSTER_WAIT_FOREVER, NULL, &error);
-  g_assert_no_error (error);
-  job->master = MUSTER_MASTER (muster_held_master_new (inner));
-  return late;
-}
-
-static void
-late_clear (Late *self)
-{
-  g_clear_object (&self->session);
-  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Late, late_clear)
-
-/* A chief that has saved, and another one that restores. */
-static void
-restore_beside_late_steps (Life *chief, Late *late)
-{
-  Life before = {.job = chief->job};
-  life_begin (&before);
-  MUSTER_ASSERT_NO_ERROR (before.error);
-  for (int i = 0; i < 3; i++)
-    MUSTER_EXPECT_TRUE (life_step (&before));
-  life_end (&before);
-  muster_held_master_after_run (MUSTER_HELD_MASTER (chief->job->master), count_late, late);
-  chief->settle_us = 20 * MUSTER_MILLISECOND;
-  life_begin (chief);
-}
-
-MUSTER_TEST (PositionFence, restores_again_over_a_step_that_was_counted_late)
-{
-  g_auto (Job) job = set_up_job ("late");
-  g_auto (Late) late = put_late_between (&job, 1);
-  g_auto (Life) chief = {.job = &job};
-
-  restore_beside_late_steps (&chief, &late);
-
-  MUSTER_ASSERT_NO_ERROR (chief.error);
-  MUSTER_EXPECT_EQ (late.n, 1u);
-  MUSTER_EXPECT_EQ (muster_position_hook_position (chief.hook), 3);
-  MUSTER_EXPECT_TRUE (life_step (&chief));
-}
-
-/* Its first save comes before the model is open. */
-MUSTER_TEST (PositionFence, saves_no_step_that_was_counted_late)
-{
-  g_auto (Job) job = set_up_job ("late-first");
-  g_auto (Late) late = put_late_between (&job, 1);
-  g_auto (Life) chief = {.job = &job};
-  job.quiesce_us = 20 * MUSTER_MILLISECOND;
-  Life before = {.job = &job};
-  life_begin (&before);
-  MUSTER_ASSERT_NO_ERROR (before.error);
-  life_end (&before);
-  job_name_directory (&job, "late-anew");
-  muster_held_master_after_run (MUSTER_HELD_MASTER (job.master), count_late, &late);
-
-  life_begin (&chief);
-
-  MUSTER_ASSERT_NO_ERROR (chief.error);
-  MUSTER_EXPECT_EQ (late.n, 1u);
-  g_autofree char *wrong = job_check_latest (&job, 0);
-  MUSTER_EXPECT_STREQ (wrong, NULL);
-}
-
-MUSTER_TEST (PositionFence, blames_a_checkpoint_whose_counts_come_back)
-{
-  g_auto (Job) job = set_up_job ("inconsistent");
-  g_auto (Late) late = put_late_between (&job, G_MAXUINT);
-  g_auto (Life) chief = {.job = &job};
-
-  restore_beside_late_steps (&chief, &late);
-
-  MUSTER_EXPECT_ERROR (chief.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
-  MUSTER_EXPECT_TRUE (chief.error && strstr (chief.error->message, "is inconsistent"));
-  MUSTER_EXPECT_EQ (late.n, 2u);
 }
 
 /* --- a session that is made again in the same process --- */
