@@ -3,6 +3,7 @@
  * steps that were given up are still counted. Here all masters are one, which nobody resets. */
 #include "train/position/position.h"
 
+#include "tests/doubles/fake_clock.h"
 #include "tests/doubles/held_master.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
@@ -129,4 +130,165 @@ MUSTER_TEST (PositionLate, blames_a_checkpoint_whose_counts_come_back)
   MUSTER_EXPECT_ERROR (chief.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
   MUSTER_EXPECT_TRUE (chief.error && strstr (chief.error->message, "is inconsistent"));
   MUSTER_EXPECT_EQ (late.n, 2u);
+}
+
+/* --- a model without values --- */
+
+typedef struct {
+  Late late;
+  gboolean is_seen;
+  gboolean is_closed;
+} First;
+
+/* As soon as it has some. */
+static void
+look_first (gpointer data)
+{
+  First *self = data;
+  g_auto (MusterPositionState) state = {0};
+  if (self->is_seen ||
+      !muster_position_read (self->late.session, 2, &state, MUSTER_WAIT_FOREVER, NULL, NULL))
+    return;
+  self->is_seen = TRUE;
+  self->is_closed = state.is_restoring;
+}
+
+/* Its init function may take longer than workers heed a hold. */
+MUSTER_TEST (PositionLate, closes_a_model_before_it_has_values)
+{
+  g_auto (Job) job = set_up_job ("blank");
+  First first = {.late = put_late_between (&job, 0)};
+  g_auto (Life) chief = {.job = &job};
+  muster_held_master_after_run (MUSTER_HELD_MASTER (job.master), look_first, &first);
+
+  life_begin (&chief);
+
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  MUSTER_EXPECT_TRUE (first.is_seen && first.is_closed);
+  MUSTER_EXPECT_TRUE (life_step (&chief));
+  late_clear (&first.late);
+}
+
+/* --- what a task finds --- */
+
+static void
+count_one_done (Life *life, gint64 task)
+{
+  g_autoptr (GError) error = NULL;
+  muster_position_forget (muster_monitored_session_session (life->session), (guint)task,
+                          MUSTER_WAIT_FOREVER, NULL, &error);
+  g_assert_no_error (error);
+}
+
+typedef struct {
+  Life *chief;
+  gboolean is_raised;
+} Stray;
+
+/* The counts are right again. */
+static void
+settle_counts (gpointer data)
+{
+  Stray *self = data;
+  MusterSession *session = muster_monitored_session_session (self->chief->session);
+  g_auto (MusterPositionState) state = {0};
+  MUSTER_EXPECT_TRUE (muster_position_read (session, 2, &state, MUSTER_WAIT_FOREVER, NULL, NULL));
+  self->is_raised = state.is_raised;
+  MUSTER_EXPECT_TRUE (muster_session_run_op (
+      session, muster_scaffold_init_op (self->chief->scaffold), MUSTER_WAIT_FOREVER, NULL, NULL));
+  life_set_hold (self->chief, MUSTER_POSITION_GO);
+}
+
+/* Its counts aren't read at once: another process may step as the same task. */
+MUSTER_TEST (PositionLate, looks_twice_before_a_step_was_counted_late)
+{
+  g_auto (Job) job = set_up_job ("twice");
+  g_auto (Life) chief = {.job = &job};
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_auto (Life) worker = {.job = &job, .task = 1, .clock = MUSTER_CLOCK (clock)};
+  Stray stray = {.chief = &chief};
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  count_one_done (&chief, 1);
+  muster_fake_clock_at (clock, 1, settle_counts, &stray);
+
+  life_begin (&worker);
+
+  MUSTER_ASSERT_NO_ERROR (worker.error);
+  MUSTER_EXPECT_FALSE (stray.is_raised);
+  MUSTER_EXPECT_TRUE (life_step (&worker));
+}
+
+/* That of a command that was killed before its master had begun it. */
+MUSTER_TEST (PositionLate, is_overtaken_once_by_the_step_of_an_earlier_process)
+{
+  g_auto (Job) job = set_up_job ("overtaken");
+  g_auto (Life) chief = {.job = &job};
+  Life before = {.job = &job, .task = 1};
+  g_auto (Life) worker = {.job = &job, .task = 1};
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  life_begin (&before);
+  MUSTER_ASSERT_NO_ERROR (before.error);
+  life_end (&before);
+  life_begin (&worker);
+  MUSTER_ASSERT_NO_ERROR (worker.error);
+  life_step_apart (&chief, MUSTER_POSITION_TRAIN, 1, 0, 1);
+
+  MUSTER_EXPECT_TRUE (life_step (&worker) && life_step (&worker));
+  MUSTER_EXPECT_EQ (muster_position_hook_position (worker.hook), 2);
+
+  life_step_apart (&chief, MUSTER_POSITION_TRAIN, 1, 2, 5);
+  MUSTER_EXPECT_FALSE (life_step (&worker) && life_step (&worker));
+  MUSTER_EXPECT_ERROR (worker.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (worker.error && strstr (worker.error->message, "another process runs as"));
+}
+
+/* --- the job's end --- */
+
+static void
+raise_fence (gpointer data)
+{
+  Late *self = data;
+  if (self->n++ == 0)
+    MUSTER_EXPECT_TRUE (muster_position_fence (self->session, MUSTER_WAIT_FOREVER, NULL, NULL));
+}
+
+/* The worker's only batch isn't done, although its count says so. */
+MUSTER_TEST (PositionLate, ends_no_job_by_a_step_that_was_counted_late)
+{
+  g_auto (Job) job = set_up_job ("late-end");
+  g_auto (Life) chief = {.job = &job};
+  job.n_batches = 2;
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  MUSTER_EXPECT_TRUE (life_step (&chief));
+  count_one_done (&chief, 1);
+
+  MUSTER_EXPECT_TRUE (life_step (&chief));
+
+  MUSTER_EXPECT_FALSE (muster_position_hook_is_over (chief.hook));
+  MusterAwaited awaited;
+  MUSTER_ASSERT_TRUE (muster_position_hook_awaits (chief.hook, &awaited));
+  MUSTER_EXPECT_STREQ (awaited.task, "worker:0");
+}
+
+/* Its worker has asked for a restore between two reads of the chief. */
+MUSTER_TEST (PositionLate, ends_no_job_whose_model_is_to_be_restored)
+{
+  g_auto (Job) job = set_up_job ("fenced-end");
+  g_auto (Late) late = put_late_between (&job, 0);
+  g_auto (Life) chief = {.job = &job};
+  job.n_batches = 2;
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  MUSTER_EXPECT_TRUE (life_step (&chief));
+  job_cut_off_a_step (&job, chief.scaffold, 1);
+  count_one_done (&chief, 1);
+  muster_held_master_after_run (MUSTER_HELD_MASTER (job.master), raise_fence, &late);
+
+  MUSTER_EXPECT_TRUE (life_step (&chief));
+
+  MUSTER_EXPECT_FALSE (muster_position_hook_is_over (chief.hook));
+  MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (chief.session), 1u);
 }

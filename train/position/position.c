@@ -409,6 +409,11 @@ static gboolean
 refuse_torn (const Guard *self, guint task, GError **error)
 {
   g_autofree char *waited = muster_format_duration (self->quiesce_us);
+  if (muster_position_begun (&self->state, task) < muster_position_done (&self->state, task))
+    return muster_fail (error, MUSTER_ERROR_ABORTED,
+                        "A step of task %u has ended after it was given up; restore the last "
+                        "checkpoint to undo its update",
+                        task);
   return muster_fail (error, MUSTER_ERROR_ABORTED,
                       "Batch %" G_GINT64_FORMAT
                       " of task %u was started %s ago and hasn't finished; restore the last "

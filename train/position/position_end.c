@@ -57,9 +57,19 @@ name_awaited (const MusterPositionHook *self, guint missing)
                                  : g_strdup ("the chief");
 }
 
-static void
-note_others (MusterPositionHook *self, const End *end, guint missing, gint64 n_done, gint64 now_us)
+static gint64
+sum (const gint64 *numbers, guint n)
 {
+  gint64 total = 0;
+  for (guint i = 0; i < n; i++)
+    total += numbers[i];
+  return total;
+}
+
+static void
+note_others (MusterPositionHook *self, const End *end, guint missing, gint64 now_us)
+{
+  const gint64 n_done = sum (end->done, self->n_tasks);
   g_autofree char *name = name_awaited (self, missing);
   const gint64 done = end->done[missing < self->n_tasks ? missing : 0];
 
@@ -96,15 +106,6 @@ give_up (MusterPositionHook *self, GError **error)
       " of %" G_GINT64_FORMAT " batches are missing; start task %s again with the same command",
       name, waited, MAX (self->options.n_batches - self->n_done, 0), self->options.n_batches,
       self->awaited);
-}
-
-static gint64
-sum (const gint64 *numbers, guint n)
-{
-  gint64 total = 0;
-  for (guint i = 0; i < n; i++)
-    total += numbers[i];
-  return total;
 }
 
 void
@@ -162,6 +163,24 @@ read_end (MusterPositionHook *self, MusterRunContext *context, End *end, GError 
   return TRUE;
 }
 
+/* For a chief whose tasks have masters of their own, another look: done may have been read after a
+ * step that was cut off had been counted there, and begun before the fence that tells of it; or a
+ * step was counted late. */
+static gboolean
+find_unsettled (MusterPositionHook *self, MusterRunContext *context, guint *task, GError **error)
+{
+  const gint64 deadline_us = MIN (muster_position_in_us (MUSTER_POSITION_ANSWER_US),
+                                  muster_run_context_deadline_us (context));
+  g_auto (MusterPositionState) state = {0};
+  if (!muster_position_read (muster_run_context_session (context), self->n_tasks, &state,
+                             deadline_us, self->stopped, error))
+    return FALSE;
+  if (muster_position_is_fenced (&state))
+    return muster_position_refuse_fenced (error);
+  *task = muster_position_busy (&state, self->n_tasks, self->n_tasks);
+  return TRUE;
+}
+
 /* The chief ends when every task has finished, the others when the chief says so. Until then the
  * model may return to a checkpoint, and all tasks with it. */
 gboolean
@@ -174,17 +193,17 @@ muster_position_check_end (MusterPositionHook *self, MusterRunContext *context, 
   if (end.has_moved)
     return muster_position_settle (self, muster_run_context_session (context),
                                    muster_run_context_deadline_us (context), error);
-  const guint missing = find_missing (self, &end);
-  const gint64 n_done = sum (end.done, self->n_tasks);
-  const gboolean is_done =
-      self->is_dealt ? missing == self->n_tasks : n_done >= self->options.n_batches;
-  if (self->options.is_worker ? end.over >= self->options.n_batches : is_done) {
+  guint missing = find_missing (self, &end);
+  if (missing == self->n_tasks && self->options.own_masters && !self->options.is_worker &&
+      !find_unsettled (self, context, &missing, error))
+    return FALSE;
+  if (self->options.is_worker ? end.over >= self->options.n_batches : missing == self->n_tasks) {
     self->has_ended = TRUE;
     g_clear_pointer (&self->awaited, g_free);
     muster_run_context_request_stop (context);
     return TRUE;
   }
-  note_others (self, &end, missing, n_done, now_us);
+  note_others (self, &end, missing, now_us);
   if (now_us >= self->given_up_us)
     return give_up (self, error);
   if (self->is_dealt && missing < self->n_tasks &&

@@ -107,6 +107,7 @@ position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinat
        !begin_at_master (self, session, deadline_us, cancellable, error)) ||
       !muster_position_settle (self, session, deadline_us, error))
     return FALSE;
+  self->may_be_overtaken = self->options.own_masters && self->may_find_step;
   self->may_find_step = FALSE;
   self->torn_begun = -1;
   return TRUE;
@@ -214,6 +215,7 @@ static gboolean
 move_on (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
   self->refused_us = 0;
+  self->may_be_overtaken = FALSE;
   if (self->is_lent) {
     muster_position_give_back (self);
     return TRUE;

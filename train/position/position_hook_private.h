@@ -49,8 +49,9 @@ struct _MusterPositionHook {
   gint64 claimed_us;
   gint64 refused_us; /* how long it has paused as each step was refused; 0: the last one wasn't */
   gint64 refused_at; /* with a master of its own: the last refused step's position; -1: none */
-  guint torn;        /* likewise: over whose step a chief has restored again, */
-  gint64 torn_begun; /* by its counts; -1: none */
+  gboolean may_be_overtaken; /* likewise: by the last step of an earlier process, once */
+  guint torn;                /* likewise: over whose step a chief has restored again, */
+  gint64 torn_begun;         /* by its counts; -1: none */
   gint64 torn_done;
   MusterPositionPause refused_pause;
   gboolean is_lent; /* the next step is made in the claimed slot: */

@@ -116,16 +116,18 @@ take_place (MusterPositionHook *self, const MusterPositionState *state)
 }
 
 /* A step is also refused as the model has gone back to a checkpoint. If it has gone ahead, another
- * process has made that step. */
+ * process has made that step: a killed one, whose step hadn't begun before, or one that runs. */
 static gboolean
 check_refused (MusterPositionHook *self, GError **error)
 {
   const gint64 refused_at = self->refused_at;
+  const gboolean was_killed = self->may_be_overtaken && self->own.position == refused_at + 1;
   self->refused_at = -1;
-  return refused_at < 0 || self->own.position <= refused_at ||
+  if (refused_at >= 0 && was_killed)
+    self->may_be_overtaken = FALSE;
+  return refused_at < 0 || self->own.position <= refused_at || was_killed ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      MUSTER_POSITION_REFUSED " %u: another process runs as the same task",
-                      self->own.task);
+                      "another process runs as task %u, and has made its step", self->own.task);
 }
 
 static gboolean
@@ -179,14 +181,6 @@ ask_for_restore (MusterPositionHook *self, MusterSession *session, const MusterP
           muster_position_forget (session, task, deadline_us, self->stopped, error));
 }
 
-/* A step that was counted as done before it was. */
-static gboolean
-has_ended_late (const MusterPositionHook *self, const MusterPositionState *state)
-{
-  return muster_position_begun (state, self->own.task) <
-         muster_position_done (state, self->own.task);
-}
-
 static gboolean
 refuse_late (const MusterPositionHook *self, Wait wait, GError **error)
 {
@@ -204,7 +198,20 @@ typedef struct {
   gint64 began_us; /* when that began */
   gint64 ends_us[N_WAITS];
   gboolean is_told; /* the chief's restore was logged */
+  gint64 late_done; /* done as it was last read ahead of begun; -1: it wasn't */
 } Waits;
+
+/* A step that was counted as done before it was. Two looks show it: begun and done aren't read at
+ * once, and another process may run as the same task. */
+static gboolean
+has_ended_late (const MusterPositionHook *self, Waits *waits, const MusterPositionState *state)
+{
+  const gint64 done = muster_position_done (state, self->own.task);
+  const gboolean is_ahead = muster_position_begun (state, self->own.task) < done;
+  const gboolean was_ahead = waits->late_done == done;
+  waits->late_done = is_ahead ? done : -1;
+  return is_ahead && was_ahead;
+}
 
 /* When a wait ends, which has begun now. Of one that ends with a restore, that has its share of the
  * time. */
@@ -243,7 +250,7 @@ static gboolean
 wait_for_place (MusterPositionHook *self, MusterSession *session, gint64 deadline_us,
                 GError **error)
 {
-  Waits waits = {.wait = GO};
+  Waits waits = {.wait = GO, .late_done = -1};
   for (Wait wait = WAIT_FOR_STEP; wait < N_WAITS; wait++)
     waits.ends_us[wait] = end_of (self, wait, deadline_us);
   MusterPositionPause pause = {.clock = self->clock};
@@ -259,7 +266,7 @@ wait_for_place (MusterPositionHook *self, MusterSession *session, gint64 deadlin
     note_wait (self, &waits, wait, deadline_us);
     const gint64 until_us = waits.ends_us[wait];
     if (wait == WAIT_FOR_STEP && self->options.own_masters &&
-        (muster_clock_now_us (self->clock) >= until_us || has_ended_late (self, &state))) {
+        (muster_clock_now_us (self->clock) >= until_us || has_ended_late (self, &waits, &state))) {
       if (!ask_for_restore (self, session, &state, error))
         return FALSE;
       continue;
