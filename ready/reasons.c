@@ -510,6 +510,32 @@ chief_hint (const MusterSituation *situation, const char *again)
       (int)(address - situation->chief), situation->chief, again, address + 1);
 }
 
+/* Whether all that is missing are the tasks' positions in their data (train/position/position.h).
+ */
+static gboolean
+lacks_positions (const MusterReadiness *readiness)
+{
+  char **missing = readiness != NULL && !readiness->is_ready ? readiness->missing : NULL;
+  for (char **name = missing; name != NULL && *name != NULL; name++)
+    if (!g_str_has_prefix (*name, "muster/"))
+      return FALSE;
+  return missing != NULL && *missing != NULL;
+}
+
+/* In a cluster whose tasks have their own masters, which don't know the chief's graph. */
+static gboolean
+chief_lacks_positions (const MusterSituation *situation)
+{
+  return situation->chief != NULL && lacks_positions (situation->readiness);
+}
+
+static char *
+positions_hint (const MusterSituation *situation)
+{
+  return g_strdup_printf ("start %.*s again with --positions, or all other tasks without",
+                          (int)strcspn (situation->chief, "="), situation->chief);
+}
+
 static void
 add_chief (GPtrArray *list, const MusterSituation *situation)
 {
@@ -522,9 +548,11 @@ add_chief (GPtrArray *list, const MusterSituation *situation)
                      g_strdup ("this master doesn't store the chief's state"));
     it->hint = gateway_hint (situation);
   } else if (readiness->chief == NULL) {
+    const gboolean is_apart = chief_lacks_positions (situation);
     it = reason_new ("chief", "never-registered", readiness->is_ready,
-                     g_strdup ("no chief has ever registered"));
-    it->hint = chief_hint (situation, "");
+                     g_strdup (is_apart ? "the chief has prepared the model without positions"
+                                        : "no chief has ever registered"));
+    it->hint = is_apart ? positions_hint (situation) : chief_hint (situation, "");
   } else if (readiness->chief->phase != MUSTER_CHIEF_OVER) {
     it = chief_reason (readiness);
     if (!it->is_well && strcmp (it->state, "lost") == 0)
@@ -535,17 +563,6 @@ add_chief (GPtrArray *list, const MusterSituation *situation)
   if (waits_for_tasks (readiness)) /* one of these becomes the chief */
     g_clear_pointer (&it->hint, g_free);
   g_ptr_array_add (list, it);
-}
-
-/* Whether all that is missing are the tasks' positions in their data (train/position/position.h).
- */
-static gboolean
-lacks_positions (const MusterReadiness *readiness)
-{
-  for (char **name = readiness->missing; *name != NULL; name++)
-    if (!g_str_has_prefix (*name, "muster/"))
-      return FALSE;
-  return TRUE;
 }
 
 /* A worker's graph may differ; that is a reason only if variables are missing. */
@@ -561,7 +578,7 @@ add_graph (GPtrArray *list, const MusterReadiness *readiness)
       !readiness->is_ready && readiness->missing != NULL && readiness->missing[0] != NULL;
   MusterReason *it = reason_new ("graph", "differs", !missing,
                                  g_strdup_printf ("differs from the chief's: %s", difference));
-  if (missing && lacks_positions (readiness)) {
+  if (lacks_positions (readiness)) {
     g_free (it->text);
     it->text =
         g_strdup ("positions are missing: the model was prepared without those of its tasks");
@@ -596,7 +613,8 @@ add_variables (GPtrArray *list, const MusterSituation *situation)
   const MusterReason *chief = muster_reasons_find (list, "chief");
   if (strcmp (it->state, "missing") == 0 && chief != NULL && chief->is_well) {
     if (strcmp (chief->state, "unknown") == 0)
-      it->hint = chief_hint (situation, "");
+      it->hint = chief_lacks_positions (situation) ? positions_hint (situation)
+                                                   : chief_hint (situation, "");
     else
       it->hint = g_strdup ("the chief doesn't initialise these variables; check that it uses the "
                            "same graph and that they weren't reset");

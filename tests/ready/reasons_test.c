@@ -521,6 +521,30 @@ MUSTER_TEST (Reason, takes_another_graph_for_a_fault_only_where_variables_are_mi
   MUSTER_EXPECT_NULL (update (&it, "graph"));
 }
 
+/* Its master is another, and its graph isn't known here. */
+MUSTER_TEST (Reason, says_that_the_chief_of_a_cluster_has_no_positions)
+{
+  char *missing[] = {(char *)"muster/begun", (char *)"muster/done", NULL};
+  char *all[] = {(char *)"v", (char *)"muster/begun", NULL};
+  for (int keeps = 0; keeps <= 1; keeps++) {
+    g_auto (Fixture) it = {0};
+    set_up (&it);
+    it.situation.chief = "chief:0=host:2222";
+    it.readiness.keeps_announcements = keeps;
+    it.readiness.missing = all;
+    const char *component = keeps ? "chief" : "variables";
+    MUSTER_EXPECT_TRUE (g_str_has_prefix (update (&it, component)->hint, "start chief:0 with"));
+    it.readiness.missing = missing;
+
+    (void)update (&it, "chief");
+
+    const MusterReason *first = muster_reasons_first (muster_reasons_list (it.reasons));
+    MUSTER_EXPECT_STREQ (first->component, component);
+    MUSTER_EXPECT_STREQ (first->hint,
+                         "start chief:0 again with --positions, or all other tasks without");
+  }
+}
+
 MUSTER_TEST (Reason, names_each_task_that_does_not_answer)
 {
   const char *const tasks[] = {"ps:1: refused", "ps:2: no such name", NULL};
