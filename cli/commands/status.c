@@ -3,20 +3,13 @@
  * why none answers. */
 #include "cli/commands/commands.h"
 
-#include "base/unpack_private.h"
 #include "cli/commands/status_text.h"
 #include "cli/common/cli.h"
 #include "cli/common/health.h"
+#include "cli/common/master_status.h"
 #include "cli/output/json.h"
-#include "rpc/address_private.h"
-#include "rpc/client/diagnose.h"
-#include "rpc/client/rpc_client_private.h"
-#include "rpc/proto/muster.pb-c.h"
 #include "status/status.h"
 
-#include <string.h>
-
-#define METHOD             "/muster.Readiness/Status"
 #define DEFAULT_TIMEOUT_US (10 * MUSTER_SECOND)
 #define REDRAWN_US         (2 * MUSTER_SECOND)  /* on a terminal, where nothing changes */
 #define ASKED_AGAIN_US     (30 * MUSTER_SECOND) /* elsewhere */
@@ -61,15 +54,8 @@ static gboolean
 find_place (const MusterCliOptions *options, Place *place, GError **error)
 {
   place->options = options;
-  place->address = muster_address_in_target (options->target, &place->tls);
-  if (place->address == NULL && strstr (options->target, "://") != NULL) {
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "invalid master '%s' (use grpc://HOST:PORT or unix:/PATH)",
-                        options->target);
-  }
-  if (place->address == NULL)
-    place->address = options->target;
-  return muster_address_check (place->address, error);
+  place->address = muster_cli_master_address (options->target, &place->tls, error);
+  return place->address != NULL;
 }
 
 static void
@@ -84,22 +70,9 @@ set_deadline (Place *place, gint64 started_us, gint64 timeout_us)
 static Muster__StatusResponse *
 ask (const Place *place, MusterRpcCredentials *credentials, MusterArena *arena, GError **error)
 {
-  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
-  Muster__StatusRequest message = MUSTER__STATUS_REQUEST__INIT;
-  message.after = place->after;
-  message.wait_us = place->wait_us;
-  g_autoptr (GBytes) packed = muster_pack (&message.base);
-  muster_rope_append (&request, packed);
-  MusterRpcOptions options = {.deadline_us = place->call_deadline_us};
   g_autoptr (MusterRpcClient) client = muster_rpc_client_new (place->address, credentials);
-  g_autoptr (GBytes) bytes =
-      muster_rpc_client_call (client, METHOD, &request, &options, NULL, error);
-  if (bytes == NULL)
-    return NULL;
-  gsize size;
-  gconstpointer data = g_bytes_get_data (bytes, &size);
-  return muster_unpack (&muster__status_response__descriptor, data, size, arena,
-                        "the master's status", error);
+  return muster_cli_master_status (client, place->after, place->wait_us, place->call_deadline_us,
+                                   arena, error);
 }
 
 static void
@@ -174,22 +147,10 @@ report_cause (const Place *place, gint64 started_us, const GError *error)
   }
   muster_cli_say (stderr, "muster: no answer from %s in %s: %s\n", place->options->target, took,
                   found ? diagnosis.text : error->message);
-  g_autofree char *other =
-      g_strdup_printf ("`muster status %s://%s`", place->tls ? "grpc" : "grpcs", place->address);
-  muster_cli_say (stderr, "  try: %s\n",
-                  diagnosis.stage == MUSTER_REACH_REFUSED
-                      ? "`muster serve --listen=ADDRESS` starts a master"
-                  : diagnosis.stage == MUSTER_REACH_TLS_FAILED
-                      ? other
-                      : "check the address, and that the port is a master's");
+  g_autofree char *hint =
+      muster_cli_no_answer_hint (place->address, place->tls, diagnosis.stage, "status");
+  muster_cli_say (stderr, "  try: %s\n", hint);
   return MUSTER_EXIT_NO_ANSWER;
-}
-
-static gboolean
-is_unanswered (const GError *error)
-{
-  return muster_error_is (error, MUSTER_ERROR_UNAVAILABLE) ||
-         muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED);
 }
 
 /* --- what it does --- */
@@ -212,7 +173,7 @@ show (const Place *place, MusterRpcCredentials *credentials, gint64 started_us, 
     fputs (CLEAR, stdout);
   if (muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED))
     return report_another (place);
-  if (is_unanswered (error))
+  if (muster_cli_is_unanswered (error))
     return report_cause (place, started_us, error);
   if (status == NULL)
     return muster_cli_fail (error);
@@ -283,7 +244,7 @@ check_ready (const Place *place, MusterRpcCredentials *credentials, const char *
     report_health (place->options, model, health);
     return health == MUSTER_HEALTH_READY ? MUSTER_EXIT_DONE : MUSTER_EXIT_NOT_READY;
   }
-  if (is_unanswered (error))
+  if (muster_cli_is_unanswered (error))
     return report_cause (place, started_us, error);
   if (!muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED))
     return muster_cli_fail (error);

@@ -3,16 +3,13 @@
  * server's health service. */
 #include "cli/commands/commands.h"
 
-#include "base/unpack_private.h"
 #include "cli/commands/operation.h"
 #include "cli/common/cli.h"
 #include "cli/common/flags.h"
 #include "cli/common/health.h"
+#include "cli/common/master_status.h"
 #include "cli/output/json.h"
 #include "cli/output/notify.h"
-#include "rpc/client/diagnose.h"
-#include "rpc/client/rpc_client_private.h"
-#include "rpc/proto/muster.pb-c.h"
 #include "status/status.h"
 
 #include <string.h>
@@ -127,16 +124,10 @@ awaited_tasks (const Wait *self, const Muster__StatusResponse *status)
 static void
 look (Wait *self, const char *otherwise)
 {
-  g_auto (MusterRope) nothing = MUSTER_ROPE_INIT;
-  const MusterRpcOptions how = {.deadline_us = MIN (self->deadline_us, now_us () + ANSWER_US)};
+  const gint64 answer_us = MIN (self->deadline_us, now_us () + ANSWER_US);
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  g_autoptr (GBytes) bytes =
-      muster_rpc_client_call (self->client, "/muster.Readiness/Status", &nothing, &how, NULL, NULL);
   const Muster__StatusResponse *status =
-      bytes == NULL
-          ? NULL
-          : muster_unpack (&muster__status_response__descriptor, g_bytes_get_data (bytes, NULL),
-                           g_bytes_get_size (bytes), arena, "the master's status", NULL);
+      muster_cli_master_status (self->client, 0, 0, answer_us, arena, NULL);
   g_autofree char *tasks = status != NULL ? awaited_tasks (self, status) : NULL;
   for (gsize i = 0; status != NULL && i < status->n_models; i++) {
     const Muster__Announcement *model = status->models[i];
