@@ -4,6 +4,7 @@
 #include "cli/checkpoint/checkpoint.h"
 #include "cli/commands/commands.h"
 #include "cli/common/cli.h"
+#include "cli/doctor/doctor.h"
 #include "cli/output/log.h"
 #include "cli/output/table.h"
 #include "cli/terminal/interrupt.h"
@@ -29,6 +30,8 @@ static const struct {
     {"inspect", muster_cli_inspect,
      "describe a graph: what it needs, and the commands that train, prepare and evaluate it"},
     {"status", muster_cli_status, "show a master's state: models, chiefs, waiting clients, limits"},
+    {"doctor", muster_cli_doctor,
+     "find what keeps a job from training, or puts it at a risk, and say what to do"},
     {"run", muster_cli_run, "run steps of a model: feed, fetch, train"},
     {"save", muster_cli_save, "save a model's variables as a checkpoint"},
     {"finish", muster_cli_finish, "mark a job as over on the master"},

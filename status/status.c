@@ -12,8 +12,6 @@
 
 #include <string.h>
 
-#define STALL_US (10 * MUSTER_SECOND)
-
 static gboolean
 has (const char *text)
 {
@@ -67,10 +65,10 @@ n_running_steps (const Muster__StatusResponse *status)
 }
 
 char *
-muster_status_stall (const Muster__StatusResponse *status)
+muster_status_stall (const Muster__StatusResponse *status, gint64 least_us)
 {
   g_autofree char *age = muster_format_duration (status->stalled_us);
-  return status->stalled_us >= STALL_US
+  return status->stalled_us > 0 && status->stalled_us >= least_us
              ? g_strdup_printf ("no step has ended for %s, %" G_GINT64_FORMAT " running", age,
                                 n_running_steps (status))
              : NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/clock.h"
 #include "rpc/proto/muster.pb-c.h"
 #include "status/json.h"
 
@@ -26,9 +27,12 @@ typedef struct {
 MusterStatusState muster_status_state (const Muster__StatusResponse *status,
                                        const Muster__Announcement *model);
 
-/* "no step has ended for 45 s, 1 running", while steps run or a chief trains; NULL below ten
- * seconds (transfer full) */
-char *muster_status_stall (const Muster__StatusResponse *status);
+/* From when on a step that doesn't end is shown. */
+#define MUSTER_STATUS_STALL_US (10 * MUSTER_SECOND)
+
+/* "no step has ended for 45 s, 1 running", while steps run or a chief trains; NULL below least_us
+ * (transfer full) */
+char *muster_status_stall (const Muster__StatusResponse *status, gint64 least_us);
 
 /* "training for 12 s", "lost 3 s ago, while initialising", "failed 3 s ago, while training: the
  * loss is NaN" (transfer full) */

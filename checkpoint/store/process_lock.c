@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 struct _MusterProcessLock {
@@ -108,4 +110,37 @@ muster_process_lock_free (MusterProcessLock *self)
     g_free (self);
   }
   g_mutex_unlock (&lock);
+}
+
+/* A line of /proc/locks, "1: POSIX  ADVISORY  READ 4711 fd:00:123 0 EOF"; one that waits has "->"
+ * after the number. */
+static gboolean
+is_lock_of (const char *line, const struct stat *file)
+{
+  unsigned major_number, minor_number;
+  unsigned long long inode;
+  return sscanf (line, "%*d: POSIX %*s %*s %*d %x:%x:%llu", &major_number, &minor_number, &inode) ==
+             3 &&
+         inode == file->st_ino && makedev (major_number, minor_number) == file->st_dev;
+}
+
+guint
+muster_process_lock_holders (const char *path)
+{
+  struct flock any = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  struct stat file;
+  guint n = 0;
+  g_autofree char *text = NULL;
+  const int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const gboolean is_held =
+      fd >= 0 && fstat (fd, &file) == 0 && fcntl (fd, F_GETLK, &any) == 0 && any.l_type != F_UNLCK;
+  if (fd >= 0)
+    close (fd);
+  if (!is_held)
+    return 0;
+  (void)g_file_get_contents ("/proc/locks", &text, NULL, NULL);
+  g_auto (GStrv) lines = g_strsplit (text != NULL ? text : "", "\n", -1);
+  for (char **line = lines; *line != NULL; line++)
+    n += is_lock_of (*line, &file);
+  return MAX (n, 1);
 }

@@ -200,20 +200,20 @@ list_tiers (char **directories, GError **error)
   return g_steal_pointer (&all);
 }
 
-/* Reads all of it; the state becomes "whole" or "damaged". */
-static void
-verify_listed (MusterListed *self, MusterProgress *progress, guint64 before, guint64 all)
+void
+muster_listed_verify (MusterListed *self, MusterBundleProgress progress, gpointer data,
+                      GCancellable *cancellable)
 {
   g_autoptr (GError) error = NULL;
   g_auto (MusterCliOpened) opened = {0};
-  g_autofree char *what = g_strdup_printf ("reading %s", self->name);
   const gint64 started_us = muster_clock_now_us (muster_system_clock ());
-  muster_progress_part (progress, what, before, all);
-  if (!muster_cli_checkpoint_open (&opened, self->prefix, &error) ||
-      !muster_bundle_reader_verify (opened.reader, muster_progress_at, progress, NULL, &error) ||
-      !muster_checkpoint_check_meta_graph (muster_cli_storage (), self->prefix, &error))
+  const gboolean is_read =
+      muster_cli_checkpoint_open (&opened, self->prefix, &error) &&
+      muster_bundle_reader_verify (opened.reader, progress, data, cancellable, &error) &&
+      muster_checkpoint_check_meta_graph (muster_cli_storage (), self->prefix, &error);
+  if (!is_read && !g_cancellable_is_cancelled (cancellable))
     muster_listed_set_damage (self, error);
-  else if (self->reason == NULL)
+  else if (is_read && self->reason == NULL)
     self->state = "whole";
   self->took_us = muster_clock_now_us (muster_system_clock ()) - started_us;
 }
@@ -227,8 +227,10 @@ muster_listed_verify_all (GPtrArray *listed, gboolean json)
     all += (guint64)((MusterListed *)listed->pdata[i])->bytes;
   for (guint i = 0; i < listed->len; i++) {
     MusterListed *it = listed->pdata[i];
+    g_autofree char *what = g_strdup_printf ("reading %s", it->name);
+    muster_progress_part (progress, what, before, all);
     if (it->damage == NULL)
-      verify_listed (it, progress, before, all);
+      muster_listed_verify (it, muster_progress_at, progress, NULL);
     before += (guint64)it->bytes;
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "checkpoint/format/bundle_reader.h"
 #include "cli/checkpoint/checkpoint_listed.h"
 #include "cli/output/progress.h"
 
@@ -13,6 +14,10 @@ void muster_listed_drop_removed (GPtrArray *listed);
  * warning. (transfer full) (element-type MusterListed) */
 GPtrArray *muster_listed_directory (const char *directory, gboolean with_quarantined,
                                     GError **error);
+/* Reads all of it; the state becomes "whole" or "damaged", or stays if the cancellable (nullable)
+ * stopped it. progress is (nullable). */
+void muster_listed_verify (MusterListed *self, MusterBundleProgress progress, gpointer data,
+                           GCancellable *cancellable);
 /* Reads each one that isn't known to be damaged. */
 void muster_listed_verify_all (GPtrArray *listed, gboolean json);
 

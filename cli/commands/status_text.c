@@ -209,7 +209,7 @@ add_load_row (MusterTable *table, const Muster__StatusResponse *status)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   g_autofree char *rate = muster_figure_steps_rate (status->steps_per_second);
-  g_autofree char *stall = muster_status_stall (status);
+  g_autofree char *stall = muster_status_stall (status, MUSTER_STATUS_STALL_US);
   g_string_append_printf (text, "%d", status->sessions);
   if (status->watchers > 0)
     g_string_append_printf (text, ", %d watched", status->watchers);

@@ -145,7 +145,9 @@ collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions
       {"task", 0, 0, G_OPTION_ARG_STRING, &options->task,
        "this task's name in messages, such as worker:3 (default: from TF_CONFIG, or none)", "TASK"},
       {"cluster", 0, 0, G_OPTION_ARG_STRING, &options->cluster,
-       "task addresses, probed when the master doesn't answer (default: from TF_CONFIG)",
+       wants & MUSTER_CLI_MASTER
+           ? "task addresses, probed when the master doesn't answer (default: from TF_CONFIG)"
+           : "task addresses, to be probed, too (default: from TF_CONFIG)",
        "ps:0=HOST:PORT,…"},
       {"trace", 0, 0, G_OPTION_ARG_FILENAME, &options->trace,
        "file for a trace of the phases, for ui.perfetto.dev (default: none)", "FILE"},

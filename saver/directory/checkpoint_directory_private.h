@@ -13,6 +13,9 @@ G_BEGIN_DECLS
 #define MUSTER_PROBE_PREFIX  ".probe-"
 #define MUSTER_PROBE_KEY_LEN 32 /* hexadecimal digits */
 
+/* The file that the process of a directory's job holds: hold.c. */
+#define MUSTER_HOLD_FILE ".muster.chief"
+
 /* A checkpoint that a saver manages: one of its list, or one that is kept beside it. */
 typedef struct {
   char *prefix;       /* (owned) */

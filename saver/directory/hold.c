@@ -7,8 +7,6 @@
  * must not wait for an old one that hangs. A job without a lease holds it alone. A store without
  * locks has none: there the newest job wins, by the side file's epoch. */
 
-#define HOLD_FILE ".muster.chief"
-
 static void
 keep (MusterCheckpointDirectory *self, const char *directory, MusterStorageLock *lock)
 {
@@ -35,7 +33,7 @@ gboolean
 muster_checkpoint_directory_hold (MusterCheckpointDirectory *self, MusterStorage *storage,
                                   MusterLease *lease, const char *directory, GError **error)
 {
-  g_autofree char *path = g_build_filename (directory, HOLD_FILE, NULL);
+  g_autofree char *path = g_build_filename (directory, MUSTER_HOLD_FILE, NULL);
   g_autoptr (GError) failure = NULL;
 
   if (!muster_storage_can_rename (storage, directory))

@@ -277,7 +277,7 @@ put_load (GString *out, const Muster__StatusResponse *status, const MusterStepPe
 {
   g_autofree char *median = muster_format_duration (status->median_step_us);
   g_autofree char *rate = muster_html_number (status->steps_per_second);
-  g_autofree char *stall = muster_status_stall (status);
+  g_autofree char *stall = muster_status_stall (status, MUSTER_STATUS_STALL_US);
   muster_html_put (
       out,
       "<div class=\"stack\"><section><h2>Steps</h2><p><span class=\"big\">%s</span> per second, ",

@@ -106,14 +106,14 @@ MUSTER_TEST (StatusStall, is_named_once_it_is_long)
 {
   Muster__StatusResponse status = MUSTER__STATUS_RESPONSE__INIT;
   status.stalled_us = 9 * MUSTER_SECOND;
-  g_autofree char *brief = muster_status_stall (&status);
+  g_autofree char *brief = muster_status_stall (&status, MUSTER_STATUS_STALL_US);
   Muster__Limit steps = MUSTER__LIMIT__INIT, *limits[] = {&steps};
   steps.name = (char *)"steps";
   steps.used = 1;
   status.limits = limits;
   status.n_limits = 1;
   status.stalled_us = 45 * MUSTER_SECOND;
-  g_autofree char *lengthy = muster_status_stall (&status);
+  g_autofree char *lengthy = muster_status_stall (&status, MUSTER_STATUS_STALL_US);
 
   MUSTER_EXPECT_TRUE (brief == NULL);
   MUSTER_EXPECT_STREQ (lengthy, "no step has ended for 45.0 s, 1 running");

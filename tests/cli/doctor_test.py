@@ -1,0 +1,369 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""`muster doctor` on real jobs: of each seeded cause its first finding names it, and in a job that is well it finds nothing."""
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, "tests/scenarios")
+import processes
+from processes import DIGITS, peer
+
+PATIENCE = 60
+LINREG = peer.fixture("linreg.meta")
+FEEDS = ["--feed=%s:0=@%s" % (name, peer.fixture("digits_%s.npy" % name)) for name in "xy"]
+WITHOUT_END = "--steps=1000000000"
+SLOW_CHIEF = os.path.abspath("tests/scenarios/slow_chief")
+
+
+def without_override():
+    """Modes of files count for root, too: PR_CAPBSET_DROP of CAP_DAC_OVERRIDE."""
+    ctypes.CDLL(None).prctl(24, 1)
+
+
+class TestCase(processes.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.run_dir = os.path.join(self.folder, "run")
+
+    def doctor(self, *words, **how):
+        done = subprocess.run([peer.MUSTER, "doctor", "--json", *words], capture_output=True, text=True, timeout=PATIENCE,
+                              stdin=subprocess.DEVNULL, **how)
+        self.assertIn(done.returncode, (0, 1), done.stdout + done.stderr)
+        self.assertEqual(done.stderr, "")
+        found = json.loads(done.stdout)
+        self.assertEqual(done.returncode, 1 if found["findings"] else 0, done.stdout)
+        return found
+
+    def assert_finds(self, found, check, *words, severity="error"):
+        """The first finding is of that check, and says these words."""
+        self.assertTrue(found["findings"], found)
+        first = found["findings"][0]
+        self.assertEqual((first["severity"], first["check"]), (severity, check), found)
+        said = " ".join([first["what"], first["where"], first["try"]])
+        for word in words:
+            self.assertIn(word, said, found)
+
+    def await_finding(self, check, *words):
+        """Once it is there, it is the first."""
+        seen = []
+
+        def is_there():
+            seen[:] = [self.doctor(*words)]
+            return any(finding["check"] == check for finding in seen[0]["findings"])
+
+        try:
+            peer.await_true(is_there, "a finding of " + check)
+        except AssertionError as error:
+            raise AssertionError("%s: %s" % (error, seen)) from error
+        return seen[0]
+
+    def train(self, target, *words):
+        """A task that trains."""
+        task = self.start(peer.MUSTER, "train", "--json", "--master=" + target, "--meta-graph=" + DIGITS, *FEEDS, *words)
+        task.expect('"event":"step"')
+        return task
+
+    def chief(self, target, *words):
+        return self.train(target, WITHOUT_END, "--checkpoint-dir=" + self.run_dir, "--save-every=200", *words)
+
+    def saved(self, steps=40):
+        """The directory of a job that has ended."""
+        peer.muster("train", "--master=local", "--meta-graph=" + DIGITS, *FEEDS, "--steps=%d" % steps, "--save-every=10",
+                    "--save-blocking", "--checkpoint-dir=" + self.run_dir)
+        return self.run_dir
+
+
+class Healthy(TestCase):
+    def assert_healthy(self, *words):
+        found = self.doctor(*words)
+        self.assertEqual(found["findings"], [], found)
+        return found["places"]
+
+    def test_a_prepared_model(self):
+        _, target = self.serve()
+        self.prepare(target)
+        peer.await_true(lambda: "1 of 1 model ready" in self.assert_healthy(target)[0]["state"], "it is ready")
+
+    def test_a_job_that_trains(self):
+        _, target = self.serve()
+        chief = self.chief(target, "--tasks=2", "--task=chief:0")
+        self.train(target, WITHOUT_END, "--tasks=2", "--task=worker:0")
+        chief.expect('"event":"saved"')
+        master, directory = self.assert_healthy(target, self.run_dir)
+        self.assertIn("0 tasks waiting", master["state"])
+        self.assertIn("a job saves here", directory["state"])
+
+    def test_an_elastic_job(self):
+        _, target = self.serve()
+        for _ in range(2):
+            self.chief(target, "--task=auto")
+        self.assert_healthy(target, self.run_dir)
+
+    def test_a_job_that_has_ended(self):
+        state = self.assert_healthy(self.saved())[0]["state"]
+        self.assertRegex(state, r"^\d checkpoints, the latest model.ckpt-40 \(.*, whole\)")
+
+
+class Masters(TestCase):
+    def test_no_server(self):
+        with socket.create_server(("127.0.0.1", 0)) as bound:
+            target = "grpc://127.0.0.1:%d" % bound.getsockname()[1]
+        self.assert_finds(self.doctor(target), "master", "no process listens", target, "muster serve")
+
+    def test_a_server_that_hangs(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            target = "grpc://127.0.0.1:%d" % silent.getsockname()[1]
+            self.assert_finds(self.doctor(target, "--timeout=4"), "master", "no HTTP/2 settings", target)
+
+    def test_tokens_and_certificates(self):
+        cert, key, token = peer.secrets(self.folder)
+        server = self.start(peer.MUSTER, "serve", "--listen=localhost:0", "--tls-cert=" + cert, "--tls-key=" + key,
+                            "--token-file=" + token)
+        server.expect("serving grpcs://")
+        target = server.lines[0].split()[1]
+        known = ["--tls-ca=" + cert]
+        plain = target.replace("grpcs://", "grpc://")
+        self.assert_finds(self.doctor(plain), "master", "TLS", "`muster doctor %s`" % target)
+        self.assert_finds(self.doctor(target, *known), "access", "token")
+        self.assertEqual(self.doctor(target, *known, "--token-file=" + token)["findings"], [])
+        other = os.path.join(self.folder, "other")
+        with open(other, "w", encoding="utf-8") as file:
+            file.write("another-token\n")
+        os.chmod(other, 0o644)
+        self.assert_finds(self.doctor(target, *known, "--token-file=" + other), "secret", "open to other users", "chmod 600")
+        os.chmod(other, 0o600)
+        self.assert_finds(self.doctor(target, *known, "--token-file=" + other), "access", "token")
+
+    def test_a_task_of_the_cluster_in_tf_config(self):
+        _, target = self.serve()
+        address = target.split("//")[1]
+        cluster = {"cluster": {"ps": ["127.0.0.1:1"], "worker": [address]}, "task": {"type": "worker", "index": 0}}
+        found = self.doctor(env={**os.environ, "TF_CONFIG": json.dumps(cluster)})
+        self.assert_finds(found, "tasks", "ps:0", "127.0.0.1:1", "start ps:0")
+        self.assertEqual([place["place"] for place in found["places"]], [target])
+
+    def test_refuses_what_is_no_place(self):
+        for words in ([], ["local"], ["http://localhost:1"], ["gs://bucket/run"], ["--patience=soon", "run"]):
+            done = subprocess.run([peer.MUSTER, "doctor", *words], capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+
+
+class Jobs(TestCase):
+    def test_no_chief(self):
+        _, target = self.serve()
+        self.wait_command(target, PATIENCE, "--task=worker:3")
+        found = self.await_finding("chief", target, "--patience=0")
+        self.assert_finds(found, "chief", "no chief has ever registered", "worker:3", "digits at " + target, "muster prepare")
+        self.assertEqual(len(found["findings"]), 1, found)
+
+    def test_a_chief_that_was_killed(self):
+        _, target = self.serve()
+        chief = self.chief(target, "--tasks=2", "--task=chief:0")
+        self.wait_command(target, PATIENCE)
+        chief.signal(signal.SIGKILL)
+        self.assert_finds(self.await_finding("chief", target), "chief", "chief:0", "lost", "while training", "again")
+
+    def test_a_chief_that_was_preempted(self):
+        _, target = self.serve()
+        chief = self.chief(target, "--task=chief:0")
+        chief.signal(signal.SIGTERM)
+        self.assertEqual(chief.wait(PATIENCE), 6, chief.text())
+        self.assert_finds(self.await_finding("chief", target), "chief", "preempted", "it resumes")
+
+    def test_a_chief_that_initialises_for_long(self):
+        _, target = self.serve()
+        chief = self.start(SLOW_CHIEF, DIGITS, target)
+        chief.expect("initialising")
+        self.wait_command(target, PATIENCE)
+        found = self.await_finding("chief", target, "--patience=1ms")
+        self.assert_finds(found, "chief", "slow:0", "initialising for", severity="warning")
+
+    def test_variables_that_the_chief_does_not_initialise(self):
+        _, target = self.serve()
+        self.prepare(target, "--model=digits")
+        self.start(peer.MUSTER, "wait", "--meta-graph=" + LINREG, "--model=digits", "--master=" + target, "--task=worker:0")
+        found = self.await_finding("wait", target, "--patience=1ms")
+        self.assert_finds(found, "wait", "worker:0", "digits at " + target, "same meta graph")
+
+    def test_too_few_tasks(self):
+        _, target = self.serve()
+        task = self.start(peer.MUSTER, "train", "--json", "--master=" + target, "--meta-graph=" + DIGITS, *FEEDS, WITHOUT_END,
+                          "--task=auto", "--min-tasks=3", "--checkpoint-dir=" + self.run_dir)
+        task.expect("1 of at least 3")
+        self.assert_finds(self.await_finding("tasks", target, "--patience=0"), "tasks", "1 of at least 3", "start 2 more")
+
+    def test_a_task_that_is_gone(self):
+        _, target = self.serve()
+        self.chief(target, "--task=auto")
+        second = self.chief(target, "--task=auto")
+        second.signal(signal.SIGKILL)
+        found = self.await_finding("tasks", target)
+        self.assert_finds(found, "tasks", "a task is gone", "its process ended", severity="warning")
+
+    def test_a_step_that_never_ends(self):
+        _, target = self.serve()
+        chief = self.chief(target, "--task=chief:0")
+        chief.stop()
+        self.assert_finds(self.await_finding("step", target, "--patience=100ms"), "step", "no step has ended for", target)
+
+    def test_saves_that_fail(self):
+        _, target = self.serve()
+        chief = self.chief(target, "--task=chief:0")
+        chief.expect('"event":"saved"')
+        os.rename(self.run_dir, self.run_dir + ".moved")
+        with open(self.run_dir, "w", encoding="utf-8"):
+            pass
+        chief.expect('"event":"save-failed"')
+        self.assert_finds(self.await_finding("save", target, "--patience=%d" % PATIENCE), "save", "checkpoints can't be saved",
+                          "muster doctor DIR")
+        found = self.doctor(target, self.run_dir, "--patience=%d" % PATIENCE)
+        self.assert_finds(found, "directory", self.run_dir)
+
+    def test_two_jobs_in_one_directory(self):
+        first, second = (self.serve()[1] for _ in range(2))
+        words = [WITHOUT_END, "--checkpoint-dir=" + self.run_dir, "--save-secs=1h"]
+        self.train(first, *words)
+        self.train(second, *words)
+        self.assert_finds(self.doctor(self.run_dir), "directory", "2 processes save here at once")
+        found = self.doctor(first, self.run_dir)
+        self.assertTrue(any("another job has taken it" in finding["what"] for finding in found["findings"]), found)
+        found = self.doctor(second, self.run_dir)
+        self.assertFalse(any("another job has taken it" in finding["what"] for finding in found["findings"]), found)
+
+
+class Directories(TestCase):
+    def file(self, name):
+        return os.path.join(self.run_dir, name)
+
+    def damage(self, name):
+        with open(self.file(name), "r+b") as file:
+            file.seek(100)
+            byte = file.read(1)
+            file.seek(100)
+            file.write(bytes([byte[0] ^ 1]))
+
+    def test_that_is_not_there(self):
+        self.assert_finds(self.doctor(self.run_dir), "directory", "doesn't exist", self.run_dir)
+
+    def test_without_a_checkpoint(self):
+        os.mkdir(self.run_dir)
+        self.assert_finds(self.doctor(self.run_dir), "checkpoint", "starts from scratch", severity="warning")
+
+    def test_a_damaged_latest_checkpoint(self):
+        self.saved()
+        self.damage("model.ckpt-40.data-00000-of-00001")
+        found = self.doctor(self.run_dir)
+        self.assert_finds(found, "checkpoint", "model.ckpt-40", "damaged", "resumes from 'model.ckpt-30'")
+        self.damage("model.ckpt-30.data-00000-of-00001")
+        self.assert_finds(self.doctor(self.run_dir), "checkpoint", "model.ckpt-40", "resumes from 'model.ckpt-20'")
+
+    def test_no_whole_checkpoint(self):
+        self.saved(1)
+        for step in 0, 1:
+            self.damage("model.ckpt-%d.data-00000-of-00001" % step)
+        self.assert_finds(self.doctor(self.run_dir), "checkpoint", "model.ckpt-1", "backup")
+
+    def test_an_older_one_that_is_damaged(self):
+        self.saved()
+        os.truncate(self.file("model.ckpt-20.data-00000-of-00001"), 10)
+        self.assert_finds(self.doctor(self.run_dir), "checkpoint", "model.ckpt-20", "truncated", severity="warning")
+
+    def test_one_that_was_set_aside(self):
+        self.saved()
+        self.damage("model.ckpt-40.data-00000-of-00001")
+        peer.muster("train", "--master=local", "--meta-graph=" + DIGITS, *FEEDS, "--steps=50", "--checkpoint-dir=" + self.run_dir)
+        self.assert_finds(self.doctor(self.run_dir), "checkpoint", "model.ckpt-40.bad", "set aside", severity="warning")
+
+    def test_checkpoints_that_no_file_names(self):
+        self.saved()
+        os.remove(self.file("checkpoint"))
+        self.assertEqual(self.doctor(self.run_dir)["findings"], [])
+        os.remove(self.file("checkpoint.muster"))
+        self.assert_finds(self.doctor(self.run_dir), "checkpoint", "model.ckpt-40", "--from-files")
+
+    def test_a_state_file_that_is_damaged_or_names_none(self):
+        self.saved()
+        for text in ('model_checkpoint_path: "mod', 'model_checkpoint_path: "model.ckpt-90"\n'):
+            with open(self.file("checkpoint"), "w", encoding="utf-8") as file:
+                file.write(text)
+            self.assert_finds(self.doctor(self.run_dir), "checkpoint", "--from-files")
+
+    def test_a_damaged_side_file(self):
+        self.saved()
+        self.damage("checkpoint.muster")
+        self.assert_finds(self.doctor(self.run_dir), "files", "checkpoint.muster", severity="warning")
+
+    def test_a_clock_that_is_wrong(self):
+        self.saved()
+        os.remove(self.file("checkpoint.muster"))
+        ahead = time.time() + 3600
+        os.utime(self.file("model.ckpt-40.index"), (ahead, ahead))
+        self.assert_finds(self.doctor(self.run_dir), "clock", "clocks differ", severity="warning")
+
+    def test_half_written_files(self):
+        self.saved()
+        left = self.file(".saving-0123abcd-model.ckpt-50.data-00000-of-00001")
+        with open(left, "w", encoding="utf-8") as file:
+            file.write("half")
+        self.assertEqual(self.doctor(self.run_dir)["findings"], [])
+        os.utime(left, (1, 1))
+        self.assert_finds(self.doctor(self.run_dir), "files", "1 half-written file", severity="warning")
+
+    def test_one_that_the_user_may_not_write(self):
+        self.saved()
+        os.chmod(self.run_dir, 0o555)
+        self.addCleanup(os.chmod, self.run_dir, 0o755)
+        found = self.doctor(self.run_dir, preexec_fn=without_override)
+        self.assert_finds(found, "directory", "can't save here: Permission denied", "0555")
+
+    def test_a_full_disk(self):
+        self.saved()
+        full = os.path.join(self.folder, "full")
+        os.mkdir(full)
+        script = 'mount -t tmpfs -o size=512k none "$0" && cp -r "$1"/. "$0" && { cat /dev/zero >"$0/zeros" || true; } 2>/dev/null; ' \
+            'exec "$2" doctor --json "$0"'
+        for way in (["unshare", "-m"], ["unshare", "-rm"]):
+            done = subprocess.run([*way, "sh", "-c", script, full, self.run_dir, peer.MUSTER], capture_output=True, text=True,
+                                  timeout=PATIENCE, check=False)
+            if done.returncode == 1 and done.stdout:
+                self.assert_finds(json.loads(done.stdout), "space", "the disk is full", full)
+                return
+        self.skipTest("no mount namespace to be had here: " + done.stderr)
+
+
+class Text(TestCase):
+    def test_says_what_where_and_what_to_do(self):
+        done = subprocess.run([peer.MUSTER, "doctor", self.run_dir], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertRegex(lines[0], r"^error +the directory doesn't exist$")
+        self.assertRegex(lines[1], r"^  where +%s$" % self.run_dir)
+        self.assertRegex(lines[2], r"^  try +\S")
+        self.assertEqual(lines[3], "1 error, 0 warnings")
+        done = subprocess.run([peer.MUSTER, "doctor", self.saved()], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stdout.splitlines()[0]), (0, "nothing found"), done.stderr)
+        self.assertIn(self.run_dir, done.stdout)
+
+    def test_puts_causes_before_their_effects(self):
+        """The worst first, whatever the order of the places."""
+        _, target = self.serve()
+        self.wait_command(target, PATIENCE)
+        self.await_finding("chief", target, "--patience=0")
+        self.assert_finds(self.doctor(target, self.run_dir, "--patience=0"), "directory")
+        self.saved()
+        os.truncate(os.path.join(self.run_dir, "model.ckpt-20.data-00000-of-00001"), 10)
+        found = self.doctor(self.run_dir, target, "--patience=0")
+        self.assertEqual([finding["check"] for finding in found["findings"]], ["chief", "checkpoint"], found)
+
+
+if __name__ == "__main__":
+    peer.main()
