@@ -143,6 +143,20 @@ pack_readiness (const MusterReadiness *readiness)
   return muster_pack (&message.base);
 }
 
+/* Why a task waits; of one with another graph than the chief's that is likely the cause. (transfer
+ * full) (nullable) */
+static char *
+explain (const MusterReadiness *readiness)
+{
+  const char *why = !readiness->gate_open ? readiness->why_gate
+                    : readiness->is_ready ? NULL
+                                          : readiness->why_not_ready;
+  return why == NULL || readiness->graph_difference == NULL || readiness->missing == NULL
+             ? g_strdup (why)
+             : g_strdup_printf ("its graph differs from the chief's: %s; %s",
+                                readiness->graph_difference, why);
+}
+
 /* Shortens a reason for Status; it may be a list of all variables. */
 static GRefString *
 shorten (const char *why)
@@ -158,11 +172,9 @@ shorten (const char *why)
 static void
 prepare_round (MusterReadinessService *self, const MusterReadiness *readiness, guint64 round)
 {
-  const char *why = !readiness->gate_open ? readiness->why_gate
-                    : readiness->is_ready ? NULL
-                                          : readiness->why_not_ready;
   if (self->round == round)
     return;
+  g_autofree char *why = explain (readiness);
   self->round = round;
   self->waits_for = !readiness->gate_open ? "gate" : readiness->is_ready ? "" : "ready";
   g_autoptr (GRefString) before = g_steal_pointer (&self->why);
