@@ -65,7 +65,9 @@ done
 folder "$to/lib/python3/dist-packages/gi/overrides"
 ln -sfn ../../../share/muster/python/muster "$to/lib/python3/dist-packages/muster"
 ln -sfn ../../../share/muster/python/stubs/gi "$to/lib/python3/dist-packages/gi-stubs"
-ln -sf ../../../../../share/muster/python/gi/overrides/Muster.py "$to/lib/python3/dist-packages/gi/overrides/Muster.py"
+for name in Muster MusterEngine; do
+  ln -sf "../../../../../share/muster/python/gi/overrides/$name.py" "$to/lib/python3/dist-packages/gi/overrides/$name.py"
+done
 folder "$to/share/man/man1" "$to/lib/systemd/system" "$to/lib/sysusers.d" "$destdir$sysconfdir/default" "$destdir$sysconfdir/muster"
 fill_in packaging/muster.1 "$to/share/man/man1/muster.1"
 fill_in packaging/muster-serve.service.in "$to/lib/systemd/system/muster-serve.service"

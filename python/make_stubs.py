@@ -53,6 +53,10 @@ class Types:
         name = held.get("name", "") if held is not None and "*" not in held.get(C + "type", "") else ""
         return self.records.get(name) if name.endswith(OPTIONS) else None
 
+    def struct(self, element):
+        """The struct of options of such a parameter, of this namespace; one without fields if it is another's."""
+        return self.records.get(self.of(element), ElementTree.Element("record", name=""))
+
     def named(self, element):
         name = element.get("name", "gpointer")
         if name in ("GLib.PtrArray", "GLib.List", "GLib.SList", "GLib.Array"):
@@ -67,6 +71,13 @@ class Types:
 
 def may_be_none(element):
     return element.get("nullable") == "1" or element.get("allow-none") == "1"
+
+
+def given(kind, name):
+    """The type of what Python may give for a text or another value of that name."""
+    if kind in ("str", "list[str]", "Sequence[str]") and _blocking.is_path(name):
+        return kind.replace("str", "Path")
+    return {"GLib.Bytes": "Bytes"}.get(kind, kind)
 
 
 class Function:
@@ -88,6 +99,9 @@ class Function:
 
     def result(self):
         value = self.element.find(CORE + "return-value")
+        filled = [each for each in self.passed if each.get("name") in _blocking.FILLED]
+        if filled:
+            return self.types.of(filled[0])
         parts = []
         if self.types.of(value) != "None":
             parts.append(self._maybe(value))
@@ -95,28 +109,34 @@ class Function:
         return "None" if not parts else parts[0] if len(parts) == 1 else "tuple[%s]" % ", ".join(parts)
 
     def _maybe(self, element, taken=False):
-        kind = self.types.of(element, taken)
+        kind = given(self.types.of(element, taken), element.get("name") or "") if taken else self.types.of(element)
         return "Optional[%s]" % kind if may_be_none(element) and kind not in ("Any", "None") else kind
 
-    def text(self, indent, class_name=None, in_c=None):
-        """Its line, and that of its awaitable form if it waits; in_c: C's asynchronous form of it, which takes a callback."""
+    def text(self, indent, class_name=None, in_c=None, in_init=False):
+        """Its line, and that of its awaitable form if it waits; in_c: C's asynchronous form of it, which takes a callback. in_init: the line
+        of an __init__ () that takes the same."""
         names = [name_of(each) for each in self.passed]
         blocks = _blocking.blocks(self.name, names, self.element.get("throws") == "1", class_name)
-        options = next((each for each in self.passed if self.types.of(each).endswith("Options")), None)
-        adapted = blocks or options is not None or "report" in names
+        options = next((each for each in self.passed if self.types.of(each).endswith(OPTIONS)), None)
+        has_time = bool(set(names) & set(_blocking.TIMES)) and not self.name.startswith("deadline_")
+        adapted = blocks or has_time or options is not None or "report" in names
         parts, may_miss = [], [self._may_be_missed(each, adapted, options) for each in self.passed]
         for i, each in enumerate(self.passed):
             default = " = ..." if all(may_miss[i:]) else ""
-            parts.append("%s: %s%s" % (names[i], self._maybe(each, taken=True), default))
-        if adapted and any(name in _blocking.TIMES for name in names):
-            parts += ["*", "timeout: Timeout = ..."]
+            kind = "Optional[int]" if adapted and names[i] in _blocking.TIMES else self._maybe(each, taken=True)
+            parts.append("%s: %s%s" % (names[i], kind, default))
+        named = {"timeout": "Timeout"} if adapted and any(name in _blocking.TIMES for name in names) else {}
         if options is not None:
-            parts.append("**fields: Any")
+            named.update((name, kind) for name, kind in keywords_of(self.types.struct(options), self.types).items() if name not in names)
+        if named:
+            parts += ["*"] + ["%s: %s = ..." % each for each in named.items()]
+        if in_init:
+            return indent + "def __init__(%s) -> None: ...\n" % ", ".join(["self"] + parts)
         first = {"method": ["self"], "constructor": ["cls"], "function": []}[self.kind]
         above = {"constructor": indent + "@classmethod\n", "method": "", "function": indent + "@staticmethod\n" if indent else ""}[self.kind]
         line = above + indent + "def %s(" + ", ".join(first + parts) + ") -> %s: ...\n"
         text = line % (self.name, self.result())
-        awaitable = line % (self.name + "_async", "Awaitable[%s]" % self.result())
+        awaitable = line % (self.element.get("name") + "_async", "Awaitable[%s]" % self.result())
         if not blocks:
             return text
         if in_c is not None:
@@ -159,6 +179,50 @@ def fields_of(element, types):
                         if name not in found and len(lines) == 1 and not (name.startswith("n_") and name[len("n_"):] in within)}}
 
 
+def is_of_structs(field, types):
+    """Whether it is an array of structs that no value can hold."""
+    array = field.find(CORE + "array")
+    inner = array.find(CORE + "type") if array is not None else None
+    record = types.records.get(inner.get("name")) if inner is not None else None
+    return record is not None and record.get(GLIB + "get-type") is None
+
+
+def own_keywords(element, types):
+    methods = {method.get("name") for method in element.findall(CORE + "method")}
+    found = {}
+    for field in element.findall(CORE + "field"):
+        name, kind = field.get("name"), types.of(field, taken=True)
+        if _blocking.ADDERS.get(name) in methods:
+            found[name] = "Optional[Mapping[str, Any]]"
+        elif "set_" + name in methods or not (is_removed(field, element, types) or field.get("private") == "1" or is_of_structs(field, types)):
+            kind = "Timeout" if name.endswith("_us") else given(kind, name)
+            found[name] = kind if kind in ("int", "float", "bool", "Timeout") else "Optional[%s]" % kind
+    return {name[:-len("_us")] if name.endswith("_us") else name: kind for name, kind in found.items()
+            if not (name.startswith("n_") and element.find("%sfield[@name='%s']" % (CORE, name[len("n_"):])) is not None)}
+
+
+def keywords_of(element, types):
+    """The keywords of a struct of options and their types, as _options.keywords () has them when it runs."""
+    within = {}
+    for inner in filter(None, map(types.options_in, element.findall(CORE + "field"))):
+        for name, kind in keywords_of(inner, types).items():
+            within.setdefault(name, []).append(kind)
+    return {**own_keywords(element, types), **{name: kinds[0] for name, kinds in within.items()
+                                               if len(kinds) == 1 and name not in own_keywords(element, types)}}
+
+
+def initialiser(element, types):
+    """The line of its __init__ (), which takes what new () does, or options' fields."""
+    new = next((Function(each, types, "constructor") for kind in ("constructor", "function") for each in element.findall(CORE + kind)
+                if each.get("name") == "new" and each.get("introspectable") != "0"), None)
+    if not element.get("name").endswith(OPTIONS):
+        return new.text("    ", element.get("name"), in_init=True) if new is not None else ""
+    first = {name_of(each): new._maybe(each, True) + (" = ..." if may_be_none(each) else "") for each in new.passed} if new is not None else {}
+    fields = {name: kind + " = ..." for name, kind in keywords_of(element, types).items() if name not in first}
+    parts = ["self"] + ["%s: %s" % each for each in first.items()] + ["*"] * bool(fields) + ["%s: %s" % each for each in fields.items()]
+    return "    def __init__(%s) -> None: ...\n" % ", ".join(parts)
+
+
 def members(element, types, replaced):
     """The lines of a class, but for those of replaced names."""
     found = fields_of(element, types)
@@ -199,16 +263,16 @@ def stubs(gir, additions=None):
     types = Types(namespace)
     classes, replaced, top = read_additions(additions)
     out = ["# Made from %s.\n" % gir.rsplit("/", 1)[-1],
-           "import datetime\nfrom collections.abc import Iterator, Mapping\nfrom typing import Any, Awaitable, Callable, NamedTuple, Optional, Sequence, TypeVar, Union, overload\n\n",
+           "import datetime\nimport os\nfrom collections.abc import Iterator, Mapping\nfrom typing import Any, Awaitable, Callable, NamedTuple, Optional, Sequence, TypeVar, Union, overload\n\n",
            "from gi.repository import Gio, GLib, GObject\n" + ("from gi.repository import Muster\n" if namespace.get("name") != "Muster" else ""),
-           "\nTimeout = Union[float, datetime.timedelta, None]\n"]
+           "\nTimeout = Union[float, datetime.timedelta, None]\nPath = Union[str, os.PathLike[str]]\nBytes = Union[bytes, GLib.Bytes]\n"]
     for constant in namespace.findall(CORE + "constant"):
         out.append("%s: %s\n" % (name_of(constant), types.of(constant)))
     for alias in namespace.findall(CORE + "alias"):
         out.append("%s = %s\n" % (alias.get("name"), "Any" if types.of(alias) == "None" else types.of(alias)))
     for kind in ("enumeration", "bitfield"):
         for element in namespace.findall(CORE + kind):
-            out.append("\nclass %s(int):\n" % element.get("name"))
+            out.append("\nclass %s(int):\n    name: str\n    value: int\n" % element.get("name"))
             out += ["    %s: %s\n" % (each.get("name").upper(), element.get("name")) for each in element.findall(CORE + "member")]
             out += [Function(each, types, "function").text("    ") for each in element.findall(CORE + "function") if each.get("introspectable") != "0"]
     for kind in ("interface", "class", "record"):
@@ -217,8 +281,8 @@ def stubs(gir, additions=None):
                 continue
             names, lines = classes.get(element.get("name"), (set(), ""))
             bases = bases_of(element)
-            if element.tag == CORE + "record" and element.get("name").endswith(OPTIONS) and "__init__" not in names:
-                lines += "    def __init__(self, **options: Any) -> None: ...\n"
+            if "__init__" not in names:
+                lines += initialiser(element, types)
             out.append("\nclass %s%s:\n%s" % (element.get("name"), "(%s)" % ", ".join(bases) if bases else "",
                                             members(element, types, names) + lines or "    ...\n"))
     out.append("\n")

@@ -3,18 +3,17 @@
 """resume.py DATA DIRECTORY: trains a classifier of digits, saves every 200 steps, and resumes when it is run again."""
 import sys
 
-import muster  # noqa: F401
+import muster
 import numpy as np
-from gi.repository import Muster, MusterEngine
 
 STEPS, ROWS, BATCH = 1000, 1500, 32  # the rows after these are for the test
 data, directory = sys.argv[1:]
 x, y = np.load(data + "/images.npy"), np.load(data + "/labels.npy")
-model = Muster.Scaffold.load(data + "/digits.meta")
-saver = Muster.Saver.new(model.meta_graph())
-manager = Muster.SessionManager.new_for_ops(model.graph(), model.ready_op(), None, model.local_init_op())
+model = muster.Scaffold.load(data + "/digits.meta")
+saver = muster.Saver(model.meta_graph())
+manager = muster.SessionManager.new_for_ops(model.graph(), model.ready_op(), None, model.local_init_op())
 
-with manager.prepare_session(MusterEngine.Master.new(), init_op=model.init_op(), saver=saver, checkpoint_dir=directory, timeout=60) as session:
+with manager.prepare_session(muster.LocalMaster(), init_op=model.init_op(), saver=saver, checkpoint_dir=directory, timeout=60) as session:
     step = int(session.run(model.global_step()))
     print("resumed at step %d" % step if step else "initialised")
     while step < STEPS:

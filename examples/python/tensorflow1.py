@@ -7,10 +7,9 @@ TensorFlow builds the graph; muster restores or initialises the model on MASTER 
 """
 import sys
 
-import muster  # noqa: F401
+import muster
 import numpy as np
 import tensorflow.compat.v1 as tf
-from gi.repository import GLib, Muster, MusterEngine
 
 tf.disable_v2_behavior()
 directory, target = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "local"
@@ -29,11 +28,10 @@ tf_saver = tf.train.Saver()
 #   manager = tf.train.SessionManager(ready_op=ready)
 #   session = manager.prepare_session(target, init_op=init, saver=tf_saver, checkpoint_dir=directory)
 exported = tf.train.export_meta_graph(saver_def=tf_saver.as_saver_def()).SerializeToString()
-meta_graph = Muster.MetaGraph.new(GLib.Bytes.new(exported))
-saver = Muster.Saver.new(meta_graph)
-manager = Muster.SessionManager.new_for_ops(meta_graph.graph(), ready.name)
-MusterEngine.Master.offer()
-with manager.prepare_session(Muster.Master.new_for_target(target), init_op=init.name, saver=saver, checkpoint_dir=directory,
+meta_graph = muster.MetaGraph(exported)
+saver = muster.Saver(meta_graph)
+manager = muster.SessionManager.new_for_ops(meta_graph.graph(), ready.name)
+with manager.prepare_session(muster.Master.new_for_target(target), init_op=init.name, saver=saver, checkpoint_dir=directory,
                              timeout=60) as session:
     at = int(session.run(step.name))
     print("resumed at step %d" % at if at else "initialised")

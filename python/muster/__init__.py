@@ -1,19 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""muster in Python beside gi.repository.Muster: muster.checkpoint reads checkpoints as mappings of arrays.
-
-Importing it chooses the version of the bindings, so that a program need not:
+"""muster: session manager and readiness runtime for TensorFlow 1-style training.
 
     import muster
-    from gi.repository import Muster, MusterEngine
+
+    model = muster.Scaffold.load("digits.meta")
+    saver = muster.Saver(model.meta_graph())
+
+All of the library is here: the classes and functions of gi.repository.Muster, and its engine as muster.LocalMaster.
+muster.checkpoint reads checkpoints as mappings of arrays. docs/python.md describes it.
 """
+import importlib
+
 import gi
 
-from muster import _library
-
 gi.require_version("Muster", "0")
-_library.load("Muster", "libmuster.so.0")
 try:
     gi.require_version("MusterEngine", "0")
-    _library.load("MusterEngine", "libmuster-engine.so.0")
 except ValueError:
     pass  # a build without the engine
+
+_ENGINE = {"LocalMaster": "Master", "LocalMasterOptions": "MasterOptions"}  # by C's names
+
+
+def _find(name):
+    if name == "checkpoint":
+        return importlib.import_module("muster.checkpoint")
+    if name in _ENGINE:
+        return getattr(importlib.import_module("gi.repository.MusterEngine"), _ENGINE[name])
+    library = importlib.import_module("gi.repository.Muster")
+    if name == "__version__":
+        return library.version()
+    try:
+        return getattr(library, name)
+    except AttributeError:
+        from muster import _calls
+
+        raise AttributeError("muster has no attribute '%s'%s" % (name, _calls.near(name, __dir__()))) from None
+
+
+def __getattr__(name):
+    """All is found when it is first asked for."""
+    if name == "__all__":
+        return [each for each in __dir__() if not each.startswith("_")]
+    if name.startswith("_") and name != "__version__":
+        raise AttributeError("muster has no attribute '%s'" % name)
+    globals()[name] = found = _find(name)
+    return found
+
+
+def __dir__():
+    library = importlib.import_module("gi.repository.Muster")
+    return sorted({each for each in dir(library) if not each.startswith("_")} | {*_ENGINE, "checkpoint", "__version__", "__doc__", "__name__"})

@@ -4,6 +4,7 @@
 Nothing here knows a function by its name: all is decided by the names and types of its arguments (_blocking.py).
 """
 import functools
+import keyword
 import threading
 
 from muster import _blocking, _signals
@@ -13,11 +14,28 @@ def type_of(argument):
     return argument.get_type_info() if hasattr(argument, "get_type_info") else argument.get_type()
 
 
+def _interface(argument, namespace):
+    """The type that an argument is of; None for a number, a text or an array."""
+    return type_of(argument).get_interface() if int(type_of(argument).get_tag()) == namespace.tag_interface else None
+
+
 def _options_type(argument, namespace):
-    """The name of the struct of options that an argument takes."""
-    info = type_of(argument).get_interface() if type_of(argument).get_tag() == namespace.tag_interface else None
-    name = info.get_name() if info is not None else ""
-    return name if name.endswith("Options") else None
+    """The struct of options that an argument takes."""
+    info = _interface(argument, namespace)
+    return info if info is not None and info.get_name().endswith(namespace.option_names) else None
+
+
+def _is_text(argument, namespace):
+    """Whether it is a text or an array of texts, which a path may be."""
+    held = type_of(argument)
+    if int(held.get_tag()) == namespace.tag_array:
+        held = held.get_param_type(0)
+    return int(held.get_tag()) in namespace.tags_of_text
+
+
+def python_name(name):
+    """A name that may be a word of Python's, from or await."""
+    return name + "_" if keyword.iskeyword(name) else name
 
 
 class Signature:
@@ -39,12 +57,34 @@ class Signature:
         self.options, self.options_type = next(
             ((argument.get_name(), _options_type(argument, namespace)) for argument in passed if _options_type(argument, namespace)), (None, None))
         self.has_report = "report" in self.names
+        self.filled = next((name for name in self.names if name in _blocking.FILLED), None)
         self.cancellable = self.names.index("cancellable") if "cancellable" in self.names else None
+        self.texts = [argument.get_name() for argument in passed if _is_text(argument, namespace)]
+        self.bytes = [argument.get_name() for argument in passed
+                      if getattr(_interface(argument, namespace), "get_name", str)() == "Bytes"]
+        self.functions = {argument.get_name(): _interface(argument, namespace) for argument in passed
+                          if isinstance(_interface(argument, namespace), namespace.function_type)}
+        self.throws = info.can_throw_gerror()
         container = info.get_container()
-        self.blocks = _blocking.blocks(self.name, self.names, info.can_throw_gerror(), container and container.get_name())
+        self.blocks = _blocking.blocks(self.name, self.names, self.throws, container and container.get_name())
 
     def is_plain(self):
         return not (self.time or self.options or self.has_report or self.blocks)
+
+    def _may_be_missed(self, name):
+        return name in self.nullable or name in (self.time, self.options)
+
+    def text(self, first, namespace):
+        """As inspect reads it; first: self, cls or nothing."""
+        parts, required = list(first), [name for name in self.names if not self._may_be_missed(name)]
+        last = self.names.index(required[-1]) if required else -1
+        parts += [python_name(name) + ("=None" if i > last else "") for i, name in enumerate(self.names)]
+        named = {"timeout": "None"} if self.time is not None else {}
+        if self.options is not None:
+            named.update((name, default) for name, default in namespace.keywords(self.options_type).items() if name not in self.names)
+        if named:
+            parts += ["*"] + ["%s=%s" % (python_name(name), default) for name, default in named.items()]
+        return "(%s)" % ", ".join(parts)
 
     def bind(self, args, keywords, namespace):
         """All arguments in order, from those that were given."""
@@ -55,6 +95,8 @@ class Signature:
         for name, value in keywords.items():
             if name == "timeout" and self.time is not None:
                 name, value = self.time, (namespace.us if self.time == "timeout_us" else namespace.deadline)(value)
+            elif name[-1] == "_" and name[:-1] in self.names:  # from_, a word of Python's
+                name = name[:-1]
             if name not in self.names:
                 others[name] = value
             elif name in given:
@@ -66,12 +108,34 @@ class Signature:
         for name in self.names:
             if name not in given:
                 given[name] = self._default(name, namespace)
+        if self.time is not None and given[self.time] is None:
+            given[self.time] = namespace.forever
+        self._convert(given, namespace)
         names = self.names[:-1] if self.names[-1:] == ["user_data"] and self.names[-1] not in passed else self.names
         return [given[name] for name in names]
 
+    def _convert(self, given, namespace):
+        for name in self.texts:
+            if name in given:
+                given[name] = namespace.plain(given[name])
+        for name in self.bytes:
+            if isinstance(given.get(name), (bytes, bytearray, memoryview)):
+                given[name] = namespace.GLib.Bytes.new(bytes(given[name]))
+        for name, info in self.functions.items():
+            if name in given:
+                given[name] = namespace.guarded(given[name], info)
+
+    def converted(self, args, namespace):
+        """Arguments in order, of which the last ones may be missing, or follow as more data."""
+        given = dict(zip(self.names, args))
+        self._convert(given, namespace)
+        return [*given.values(), *args[len(given):]]
+
     def _add_options(self, given, others, namespace):
         if others and (self.options is None or given.get(self.options) is not None):
-            raise TypeError("%s () got an unexpected argument '%s'" % (self.name, next(iter(others))))
+            name = next(iter(others))
+            known = self.names + (["timeout"] if self.time is not None else [])
+            raise TypeError("%s () got an unexpected argument '%s'%s" % (self.name, name, near(name, known)))
         if others or (self.options is not None and self.options not in given and self.options not in self.nullable):
             given[self.options] = namespace.options(self.options_type, others)
 
@@ -83,41 +147,87 @@ class Signature:
         raise TypeError("%s () misses the argument '%s'" % (self.name, name))
 
 
+def near(name, names):
+    """The end of an error's text: the nearest of some names, if one is near."""
+    import difflib  # takes longer than all of this module
+
+    found = difflib.get_close_matches(name, [each for each in names if not each.startswith("_")], 1)
+    return "; did you mean '%s'?" % found[0] if found else ""
+
+
+def _binder(info):
+    return (lambda function: function) if info.is_method() else classmethod if info.is_constructor() else staticmethod
+
+
 def adapt(raw, info, namespace):
-    """What replaces raw, with what is missing filled in, and its awaitable form; None for what stays as it is."""
+    """What replaces raw, with what is missing filled in, and its awaitable form, or None."""
     signature = Signature(info, namespace)
+    first = ["self"] if info.is_method() else ["cls"] if info.is_constructor() else []
+    bind, text = _binder(info), signature.text(first, namespace)
+    simply = _explained(raw, signature, len(first), namespace) if signature.throws else raw
     if signature.is_plain():
-        return None, None
-    takes_first = info.is_method() or info.is_constructor()  # the object, or the class
-    bind = (lambda function: function) if info.is_method() else classmethod if info.is_constructor() else staticmethod
-    cancelled_by = _cancelled_by(raw, signature, int(takes_first), namespace)
-    simply = _interruptible(raw, cancelled_by, namespace) if signature.blocks else raw
+        return bind(_described(_plain(simply, signature, len(first), namespace), raw, text)), None
+    cancelled_by = _cancelled_by(simply, signature, len(first), namespace)
+    interruptible = _interruptible(simply, cancelled_by, namespace) if signature.blocks else simply
 
     def call(*args, **keywords):
-        return run(simply, *prepare(args, keywords))
+        return run(interruptible, *prepare(args, keywords))
 
     def prepare(args, keywords):
-        first = args[:1] if takes_first else ()
-        return first, signature.bind(args[len(first):], keywords, namespace)
+        before = args[:len(first)]
+        return before, signature.bind(args[len(first):], keywords, namespace)
 
-    def run(function, first, bound):
+    def run(function, before, bound):
+        if signature.filled is not None:
+            return namespace.filled(lambda: function(*before, *bound), bound, signature.names.index(signature.filled))
         if signature.has_report:
-            return namespace.reported(lambda report: function(*first, *bound), bound, signature.names.index("report"))
-        return function(*first, *bound)
+            return namespace.reported(lambda report: function(*before, *bound), bound, signature.names.index("report"))
+        return function(*before, *bound)
 
     def start(*args, **keywords):
-        (first, given), own = prepare(args, keywords), namespace.Gio.Cancellable()
+        (before, given), own = prepare(args, keywords), namespace.Gio.Cancellable()
         bound = [_own(each) for each in given]
-        return _call_class()(lambda: run(functools.partial(cancelled_by, own), first, bound), own, given)
+        return _call_class()(lambda: run(functools.partial(cancelled_by, own), before, bound), own, given)
 
-    call.__name__ = call.__qualname__ = signature.name
-    call.__doc__ = "%s (%s)" % (signature.name, ", ".join(signature.names))
-    call.raw = raw
-    _describe(start, signature.name)
-    return bind(call), bind(start) if signature.blocks else None
+    if not signature.blocks:
+        return bind(_described(call, raw, text)), None
+    start.__text_signature__ = text
+    return bind(_described(call, raw, text)), bind(_describe(start, signature.name))
 
 
-def awaitable(name, prepare, namespace):
+def _plain(raw, signature, n_before, namespace):
+    def call(*args, **keywords):
+        if keywords:
+            args = [*args[:n_before], *signature.bind(args[n_before:], keywords, namespace)]
+        elif signature.texts or signature.functions or signature.bytes:
+            args = [*args[:n_before], *signature.converted(args[n_before:], namespace)]
+        return raw(*args)
+
+    return call
+
+
+def _described(call, raw, text):
+    container = raw.get_container() if hasattr(raw, "get_container") else None
+    call.__name__, call.__module__ = raw.__name__, "muster"
+    call.__qualname__ = "%s.%s" % (container.get_name(), raw.__name__) if container is not None else raw.__name__
+    call.__text_signature__, call.raw = text, raw
+    return call
+
+
+def _explained(raw, signature, n_before, namespace):
+    """raw, whose errors say more: what raised them in a function of the program's, or that a file isn't there."""
+
+    def call(*args):
+        try:
+            return raw(*args)
+        except namespace.GLib.Error as error:
+            better = namespace.explained(error, dict(zip(signature.names, args[n_before:])))
+        raise better
+
+    return call
+
+
+def awaitable(name, prepare, namespace, text="(*args, **keywords)"):
     """The awaitable form of a function of Python's own: prepare (*args, **keywords) gives a function of a cancellable, which is GLib's
     current one, too."""
 
@@ -125,6 +235,7 @@ def awaitable(name, prepare, namespace):
         function, own = prepare(*args, **keywords), namespace.Gio.Cancellable()
         return _call_class()(lambda: _linked(lambda: _with_current(own, lambda: function(own)), cancellable, own, namespace), own, cancellable)
 
+    start.__text_signature__ = text
     return _describe(start, name)
 
 
@@ -137,6 +248,7 @@ def with_callback(awaitable, in_c):
 
     start.__name__ = start.__qualname__ = awaitable.__name__
     start.__doc__ = awaitable.__doc__
+    start.__text_signature__ = awaitable.__text_signature__
     return start
 
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of a struct of options, as gi/overrides/Muster.py sets them: by muster_options_set ()."""
 import ctypes
-import numbers
 import operator
 import os
 
 from gi import _gi
 from gi.repository import GLib, GObject
-from muster import _calls
+from muster import _blocking, _calls
 
 NAMES = ("Options", "Training", "RpcSecurity", "SaverBuild")  # what the names of such structs end with
 
@@ -37,12 +36,16 @@ def _is_text(value):
 
 
 def plain(value):
-    """An argument: a path as a string."""
-    return os.fsdecode(value) if isinstance(value, os.PathLike) else value
+    """An argument: a path, or paths in a list, as strings."""
+    if type(value) in (list, tuple):
+        return [plain(each) for each in value] if any(isinstance(each, os.PathLike) for each in value) else value
+    return os.fsdecode(value) if type(value) is not str and isinstance(value, os.PathLike) else value
 
 
 def _number(value):
     """A Python number of what behaves like one, NumPy's scalars for example; None of what doesn't."""
+    import numbers  # with what is rare
+
     is_complex = isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real)
     if is_complex or getattr(value, "shape", ()) != ():
         return None
@@ -125,6 +128,7 @@ def assign(muster, options, name, value):
 # --- options within options ---
 
 _NESTED = {}  # a class of options: its fields that are structs of options, and their classes
+_KEYWORDS = {}  # a struct of options' namespace and name: its keywords and their defaults
 _OWN = {}  # a class of options: its other fields that can be set
 
 
@@ -140,26 +144,68 @@ def _is_of_function(field):
     return is_data or isinstance(_interface(field), _gi.CallbackInfo)
 
 
-def _own(cls, info):
-    """The fields that can be set. Functions that can't aren't there, so that another part can have the name."""
+def _hide_functions(cls, info):
+    """Functions that can't be set aren't there, so that another part can have the name."""
     for field in filter(_is_of_function, info.get_fields()):
         if not hasattr(cls, "set_" + field.get_name()):
             delattr(cls, field.get_name())
-    names = {name for name in vars(cls) if isinstance(vars(cls)[name], property)}
-    return {name for name in names if not (name.startswith("n_") and name[len("n_"):] in names)} | {
-        name[len("set_"):] for name in vars(cls) if name.startswith("set_")}
+
+
+def _is_of_structs(field):
+    """Whether it is an array of structs that no value can hold."""
+    held = _calls.type_of(field)
+    element = held.get_param_type(0) if held.get_tag() == int(_gi.TypeTag.ARRAY) else None
+    inner = element.get_interface() if element is not None and element.get_tag() == int(_gi.TypeTag.INTERFACE) else None
+    return isinstance(inner, _gi.StructInfo) and inner.get_g_type() == GObject.TYPE_NONE
+
+
+def _default(field):
+    """Of a field, as text: what stands for nothing, where it has a value for that."""
+    held = _calls.type_of(field)
+    if held.is_pointer() or isinstance(_interface(field), _gi.CallbackInfo):
+        return "None"
+    if isinstance(_interface(field), _gi.StructInfo) or field.get_name().endswith("_us"):
+        return "..."
+    return "False" if held.get_tag() == int(_gi.TypeTag.BOOLEAN) else "0"
+
+
+def _own_keywords(info):
+    """The fields that it has itself: their names and defaults."""
+    methods = {method.get_name() for method in info.get_methods()}
+    found = {field.get_name(): _default(field) for field in info.get_fields()
+             if "set_" + field.get_name() in methods or not (_is_of_function(field) or _is_of_structs(field))
+             or _blocking.ADDERS.get(field.get_name()) in methods}
+    lengths = {"n_" + field.get_name() for field in info.get_fields()}
+    return {name: default for name, default in found.items() if name not in lengths}
+
+
+def keywords(info):
+    name = (info.get_namespace(), info.get_name())
+    if name not in _KEYWORDS:
+        _KEYWORDS[name] = _keywords(info)
+    return _KEYWORDS[name]
+
+
+def _keywords(info):
+    """The keywords of a struct of options and their defaults: its fields, and those that only one of the structs within it has."""
+    found, within = _own_keywords(info), {}
+    for inner in filter(None, map(_interface, info.get_fields())):
+        if inner.get_name().endswith(NAMES):
+            for name, default in keywords(inner).items():
+                within.setdefault(name, []).append(default)
+    found = {name[:-len("_us")] if name.endswith("_us") else name: default for name, default in found.items()}
+    return {**found, **{name: defaults[0] for name, defaults in within.items() if len(defaults) == 1 and name not in found}}
 
 
 def nest(muster, cls, info):
     """A struct in a struct is read as what it is, a part of the memory of the whole."""
-    _OWN[cls] = _own(cls, info)
+    _OWN[cls] = set(_own_keywords(info))
+    _hide_functions(cls, info)
     for field in info.get_fields():
         name, inner = field.get_name(), _interface(field)
         if inner is not None and inner.get_name().endswith(NAMES):
             _NESTED.setdefault(cls, {})[name] = getattr(muster, inner.get_name())
             setattr(cls, name, _part(getattr(cls, name), field.get_offset()))
-    if cls in _NESTED:
-        cls.__getattr__ = _get_within
 
 
 def _part(field, offset):
@@ -191,10 +237,3 @@ def part_with(cls, *names):
     if len(paths) > 1:
         raise AttributeError("%s of %s is ambiguous (use %s)" % (names[0], cls.__name__, " or ".join(paths)))
     return paths[0].partition(".")[0] if paths else None
-
-
-def _get_within(self, name):
-    part = None if name.startswith("_") else part_with(type(self), name)
-    if part is None:
-        raise AttributeError("%s has no attribute '%s'" % (type(self).__name__, name))
-    return getattr(getattr(self, part), name)

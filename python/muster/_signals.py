@@ -9,7 +9,6 @@ converted, since an exception in between would replace it; in a callback they ru
 import _signal  # as signal, whose functions spend 30 times as long on enumerations
 import os
 import select
-import socket
 import sys
 import threading
 
@@ -64,6 +63,8 @@ def _watch(mine):
 
 def _start():
     global _socket
+    import socket  # takes longer than all of this module
+
     _socket = socket.socketpair()
     for end in _socket:
         end.setblocking(False)

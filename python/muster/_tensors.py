@@ -5,6 +5,8 @@ import struct
 
 from gi.repository import GLib, Muster
 
+Tensor = Muster.Tensor
+
 
 def added_to(cls):
     """Adds a function to a class, also where C has one of that name; that one is then its attribute `raw`."""
@@ -300,6 +302,18 @@ def __hash__(self):
 
 
 @added_to(Muster.Tensor)
+def __reduce__(self):
+    """For another process."""
+    if self.dtype() == Muster.DType.STRING:
+        return _from_strings, (_elements(self), self.shape())
+    return _from_bytes, (int(self.dtype()), self.shape(), self.to_bytes().get_data() or b"")
+
+
+def _from_bytes(dtype, shape, data):
+    return Muster.Tensor.new_from_bytes(Muster.DType(dtype), shape, GLib.Bytes.new(data))
+
+
+@added_to(Muster.Tensor)
 def __repr__(self):
     shape = ",".join(map(str, self.shape()))
-    return "<Muster.Tensor %s [%s] %s>" % (_name(self.dtype()), shape, self.to_string(8))
+    return "<muster.Tensor %s [%s] %s>" % (_name(self.dtype()), shape, self.to_string(8))

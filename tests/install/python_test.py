@@ -108,7 +108,7 @@ class Overrides(unittest.TestCase):
 from gi.repository import Muster
 print(repr(Muster.Tensor([1, 2])))
 """))
-            self.assertEqual(said, "<Muster.Tensor int32 [2] [1, 2]>\n")
+            self.assertEqual(said, "<muster.Tensor int32 [2] [1, 2]>\n")
 
 
 class Example(unittest.TestCase):

@@ -27,7 +27,7 @@ def waiting():
 
 class EveryCall(case.TestCase):
     def test_can_be_awaited(self):
-        without = [function.get_symbol() for function, home in waiting() if not hasattr(home, function.get_name() + "_async")]
+        without = [function.get_symbol() for function, home in waiting() if not hasattr(home, function.get_name_unescaped() + "_async")]
         self.assertEqual(without, [])
         names = {function.get_symbol() for function, _ in waiting()}
         for name in ("session_run_op", "master_create_session", "saver_restore", "bundle_reader_read", "checkpoint_copy", "train"):

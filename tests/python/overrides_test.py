@@ -125,7 +125,7 @@ class Tensors(case.TestCase):
         self.assertEqual(len(tensor), 2)
         self.assertEqual(tensor[1].tolist(), [3, 4])
         self.assertEqual([row.tolist() for row in tensor], [[1, 2], [3, 4]])
-        self.assertEqual(repr(tensor), "<Muster.Tensor int32 [2,2] [[1, 2], [3, 4]]>")
+        self.assertEqual(repr(tensor), "<muster.Tensor int32 [2,2] [[1, 2], [3, 4]]>")
         with self.assertRaises(TypeError):
             len(Muster.Tensor(1))
 

@@ -10,17 +10,22 @@ The raw names stay as they are. What is added:
 - Muster.StatusError and a subclass for each code; they are GLib.Error, too.
 - `with` closes sessions.
 """
+import collections
 import collections.abc
 import datetime
-import difflib
+import errno
+import importlib
 import math
-import queue
+import os
 import threading
-import typing
 
 from gi import _gi
 from gi.repository import Gio, GLib, GObject
-from muster import _calls, _options, _tensors
+from muster import _library
+
+_library.load("Muster", "libmuster.so.0")
+
+from muster import _blocking, _calls, _callbacks, _modules, _options, _tensors, _texts  # noqa: E402
 
 from ..module import get_introspection_module
 
@@ -32,6 +37,17 @@ __all__ = []
 def _public(thing):
     __all__.append(thing.__name__)
     return thing
+
+
+_added = {}  # a class's name: functions of this module that it gets
+
+
+def _added_to(name):
+    def add(function):
+        _added.setdefault(name, []).append(function)
+        return function
+
+    return add
 
 
 # --- time ---
@@ -69,11 +85,19 @@ class StatusError(GLib.Error):
         return self.message
 
     def __repr__(self):
-        return "Muster.%s(%r)" % (type(self).__name__, self.message)
+        return "muster.%s(%r)" % (type(self).__name__, self.message)
+
+    def __reduce__(self):
+        """For another process: without the report and the reasons, which are the library's."""
+        of_file = {"errno": self.errno, "filename": self.filename} if isinstance(self, OSError) else None
+        return type(self), (self.message, self.domain, self.code), of_file
 
 
-def _status(name, base=StatusError, doc=""):
-    cls = type(name, (base,), {"__doc__": doc, "__module__": "gi.repository.Muster"})
+StatusError.__module__ = "muster"
+
+
+def _status(name, base=StatusError, doc="", *more):
+    cls = type(name, (base, *more), {"__doc__": doc, "__module__": "muster"})
     globals()[name] = cls
     return _public(cls)
 
@@ -87,17 +111,38 @@ _BY_CODE = {
 _status("NotReady", globals()["DeadlineExceeded"], "The model wasn't ready in time. `reasons` tells why.")
 _status("Fenced", globals()["FailedPrecondition"], "Another chief holds the model, or has prepared it.")
 _status("JobOver", globals()["OutOfRange"], "The job has ended, at report.final_step.")
+_status("FileNotFound", globals()["NotFound"], "A file isn't there: a FileNotFoundError, too, with its `filename`.", FileNotFoundError)
 
 
 def _new_error(cls, message="unknown error", domain="pygi-error", code=0):
     """PyGObject raises GLib.Error (message, domain, code): muster's become the class of their code."""
     if cls is GLib.Error and domain == _DOMAIN:
         cls = _BY_CODE.get(code, StatusError)
-    return RuntimeError.__new__(cls, message, domain, code)
+    return FileNotFoundError.__new__(cls, message) if issubclass(cls, OSError) else RuntimeError.__new__(cls, message, domain, code)
 
 
 _DOMAIN = GLib.quark_to_string(Muster.error_quark())
 GLib.Error.__new__ = staticmethod(_new_error)
+
+
+def _missing_file(error, given):
+    """The file that isn't there, of the arguments by their names, if that is why a call has failed."""
+    if type(error) is globals()["NotFound"] or error.matches(GLib.file_error_quark(), GLib.FileError.NOENT):
+        for name, path in given.items():
+            if _blocking.is_path(name) and isinstance(path, str) and not any(map(os.path.exists, (path, path + ".index"))):
+                return path
+    return None
+
+
+def _explained(error, given):
+    """An error of a call with such arguments, with what has caused it."""
+    path, cause = _missing_file(error, given), _callbacks.take_raised(error.message)
+    if path is not None:
+        error = globals()["FileNotFound"](error.message, error.domain, error.code)
+        error.errno, error.filename = errno.ENOENT, path
+    if cause is not None and cause is not error:
+        error.__cause__ = cause
+    return error
 
 
 # --- tensors ---
@@ -107,6 +152,20 @@ GLib.Error.__new__ = staticmethod(_new_error)
 def tensor(value, dtype=None):
     """Muster.Tensor (value, dtype): a copy."""
     return _tensors.copy_of(Muster.Tensor, value, dtype)
+
+
+# --- masters ---
+
+_OFFERS = {"local": ("MusterEngine", "Master"), "tensorflow": ("Muster", "TensorflowMaster")}  # by the beginning of a target
+
+
+@_added_to("Master")
+def new_for_target(target):
+    """The master of a target: grpc://HOST:PORT, or in this process "local" and "tensorflow"."""
+    namespace, name = _OFFERS.get(target.partition(":")[0], (None, None))
+    if namespace is not None and not Muster.Master.is_offered(target):
+        getattr(importlib.import_module("gi.repository." + namespace), name).offer()
+    return new_for_target.raw(target)
 
 
 # --- steps ---
@@ -152,7 +211,7 @@ def _compose(graph, fetches, feeds, targets):
     return step, structure
 
 
-@_tensors.added_to(Muster.Session)
+@_added_to("Session")
 def run(self, fetches=(), feeds=None, *, targets=(), timeout=None, cancellable=None):
     """Runs a step. fetches: "y:0" gives a tensor, "train" (an operation) None; lists, tuples and dicts of names give the same of values.
     feeds: a dict of names and values; arrays are borrowed until the call returns. Values for a placeholder get its type."""
@@ -164,17 +223,17 @@ def _prepare_run(self, fetches=(), feeds=None, *, targets=(), timeout=None):
     return lambda cancellable: structure(step.run(self, _us(timeout), cancellable))
 
 
-@_tensors.added_to(Muster.Session)
+@_added_to("Session")
 def __enter__(self):
     return self
 
 
-@_tensors.added_to(Muster.Session)
+@_added_to("Session")
 def __exit__(self, *failure):
     self.close_quietly()
 
 
-@_tensors.added_to(Muster.MonitoredSession)
+@_added_to("MonitoredSession")
 def run(self, fetches=(), feeds=None, *, targets=(), with_hooks=True, timeout=None):  # noqa: F811
     """As Session.run (), around which the hooks are called; in another session if the master has lost this one."""
     return _prepare_monitored_run(self, fetches, feeds, targets=targets, with_hooks=with_hooks, timeout=timeout)(None)
@@ -186,12 +245,12 @@ def _prepare_monitored_run(self, fetches=(), feeds=None, *, targets=(), with_hoo
     return lambda _cancellable: structure(self.run_builder(step, with_hooks, _us(timeout)))
 
 
-@_tensors.added_to(Muster.MonitoredSession)
+@_added_to("MonitoredSession")
 def __enter__(self):  # noqa: F811
     return self
 
 
-@_tensors.added_to(Muster.MonitoredSession)
+@_added_to("MonitoredSession")
 def __exit__(self, kind, failure, trace):  # noqa: F811
     """Ends it: the hooks hear of a failure, and OutOfRange, the end of the input, is none."""
     if failure is None:
@@ -206,6 +265,21 @@ def __exit__(self, kind, failure, trace):  # noqa: F811
         return False
 
 
+@_added_to("Membership")
+def __enter__(self):  # noqa: F811
+    return self
+
+
+@_added_to("Membership")
+def __exit__(self, kind, failure, trace):  # noqa: F811
+    """Leaves the job. A failure of the block goes on, also where the master can't be reached."""
+    try:
+        self.leave()
+    except StatusError:
+        if failure is None:
+            raise
+
+
 # --- options ---
 
 
@@ -217,11 +291,22 @@ def _set_option(options, name, value):
     elif hasattr(cls, "set_" + name):
         getattr(options, "set_" + name)(value)
     elif isinstance(getattr(cls, name, None), property):
-        _options.assign(Muster, options, name, value)
+        _assign(options, name, value)
     elif _options.part_with(cls, name, name + "_us"):
         _set_option(getattr(options, _options.part_with(cls, name, name + "_us")), name, value)
     else:
-        raise TypeError("%s has no option '%s'; its options are %s" % (cls.__name__, name, ", ".join(sorted(_options.fields(cls)))))
+        known = _options.fields(cls)
+        near = _calls.near(name, known | {each[:-len("_us")] for each in known if each.endswith("_us")})
+        raise TypeError("%s has no option '%s'%s" % (cls.__name__, name, near or "; its options are " + ", ".join(sorted(known))))
+
+
+def _assign(options, name, value):
+    adder = _blocking.ADDERS.get(name)
+    if not hasattr(type(options), adder or ""):
+        _options.assign(Muster, options, name, value)
+        return
+    for key, each in (value or {}).items():
+        getattr(options, adder)(key, _tensors.copy_of(Muster.Tensor, each) if adder == "feed" else each)
 
 
 def _blank(cls):
@@ -229,43 +314,88 @@ def _blank(cls):
     return GObject.Value(cls.__gtype__, _gi.Boxed.__new__(cls)).get_boxed()
 
 
-def _make_options(cls, new, fields):
-    given = [_options.plain(fields.pop(argument.get_name(), None)) for argument in new.get_arguments()] if new is not None else []
+def _options_signature(info, new):
+    first = {} if new is None else {each.get_name(): "=None" if each.may_be_null() else "" for each in new.get_arguments()}
+    fields = ["%s=%s" % each for each in _options.keywords(info).items() if each[0] not in first]
+    return "(%s)" % ", ".join(["cls", *("%s%s" % each for each in first.items()), *["*"] * bool(fields), *fields])
+
+
+def _make_options(cls, new, args, fields):
+    names = [argument.get_name() for argument in new.get_arguments()] if new is not None else []
+    if len(args) > len(names) or set(names[:len(args)]) & set(fields):
+        raise TypeError("%s () takes %s in order, and other options by name" % (cls.__name__, ", ".join(names) or "nothing"))
+    fields = {**dict(zip(names, args)), **fields}
+    given = [_options.plain(fields.pop(name, None)) for name in names]
     options = cls.new(*given) if new is not None else _blank(cls)
     for name, value in fields.items():
         _set_option(options, name, value)
     return options
 
 
+def _get_within(self, name):
+    """A field of the options within options, where Python finds no attribute."""
+    if name.startswith("_"):
+        raise AttributeError("%s has no attribute '%s'" % (type(self).__name__, name))
+    part = _options.part_with(type(self), name)
+    if part is None:
+        raise _no_attribute(type(self), name)
+    return getattr(getattr(self, part), name)
+
+
+def _no_attribute(cls, name):
+    return AttributeError("%s has no attribute '%s'%s" % (_texts.name_of(cls), name, _calls.near(name, {*dir(cls), *_options.fields(cls)})))
+
+
 def _refuse_unknown(cls):
-    """A misspelled field of a struct is an error, not an attribute that nobody reads. Options' fields are set with what they own."""
+    """A misspelled field is an error, not an attribute that nobody reads. Options' fields are set with what they own."""
     is_options = cls.__name__.endswith(_options.NAMES)
+    plainly = cls.__setattr__
 
     def __setattr__(self, name, value):
         if is_options and hasattr(cls, "set_" + name):
             getattr(self, "set_" + name)(value)
         elif is_options and isinstance(getattr(cls, name, None), property):
-            _options.assign(Muster, self, name, value)
-        elif name.startswith("_") or hasattr(cls, name):
-            super(cls, self).__setattr__(name, value)
+            _assign(self, name, value)
+        elif name.startswith("_") or hasattr(cls, name) or not (self is None or _texts.is_ours(type(self))):
+            plainly(self, name, value)
         elif _options.part_with(cls, name):
             setattr(getattr(self, _options.part_with(cls, name)), name, value)
         else:
-            near = difflib.get_close_matches(name, [each for each in {*vars(cls), *_options.fields(cls)} if not each.startswith("_")], 1)
-            way = "; did you mean '%s'?" % near[0] if near else ""
-            raise AttributeError("%s has no attribute '%s'%s" % (cls.__name__, name, way))
+            raise _no_attribute(cls, name)
 
-    cls.__setattr__ = __setattr__
+    cls.__setattr__, cls.__getattr__ = __setattr__, _get_within
 
 
 def _make_by_name(cls, info):
-    """Options take keywords. Another struct without new () in C is blank."""
-    new = next((method for method in info.get_methods() if method.is_constructor() and method.get_name() == "new"), None)
+    """A class is called as its new (). Options take keywords. Another struct without new () in C is blank."""
+    new = next((method for method in info.get_methods() if method.get_name() == "new"), None)
     if info.get_name().endswith(_options.NAMES):
-        cls.__new__ = staticmethod(lambda cls, **fields: _make_options(cls, new, fields))
-        cls.__init__ = lambda self, **fields: None
-    elif new is None and info.get_fields() and issubclass(cls, _gi.Boxed):
+        def make(cls, *args, **fields):
+            return _make_options(cls, new, args, fields)
+
+        make.__text_signature__ = _options_signature(info, new)
+        cls.__new__, cls.__init__ = staticmethod(make), lambda self, *args, **fields: None
+    elif new is not None and cls is not _tensors.Tensor:
+        _construct(cls, cls.new)
+    elif new is None and isinstance(info, _gi.StructInfo) and info.get_fields() and issubclass(cls, _gi.Boxed):
         cls.__new__ = staticmethod(_blank)
+
+
+def _construct(cls, new):
+    """cls (…) is cls.new (…); a subclass of the program's is made as Python does."""
+
+    def make(wanted, *args, **keywords):
+        if wanted is not cls:
+            return super(cls, wanted).__new__(wanted, *args, **keywords)
+        return new(*args, **keywords)
+
+    def init(self, *args, **keywords):
+        if type(self) is not cls:
+            super(cls, self).__init__(*args, **keywords)
+
+    text = getattr(getattr(new, "__func__", new), "__text_signature__", "()")
+    make.__text_signature__ = text if text.startswith("(cls") else text.replace("(", "(cls, ", 1).replace(", )", ")")
+    cls.__new__, cls.__init__ = staticmethod(make), init
 
 
 # --- reports ---
@@ -281,7 +411,7 @@ def _reported(call, bound, at):
     try:
         return call(report)
     except StatusError as error:
-        raise _with_report(error, report) from None
+        raise _with_report(error, report) from error.__cause__
 
 
 def _with_report(error, report):
@@ -303,12 +433,8 @@ def _copies(reasons):
 
 
 @_public
-class WaitEvent(typing.NamedTuple):
+class WaitEvent(collections.namedtuple("WaitEvent", ("message", "reasons", "session"), defaults=[None])):
     """What wait_events () gives: a line and its reasons each time the situation changes, at last the session."""
-
-    message: str
-    reasons: tuple
-    session: typing.Optional[Muster.Session] = None
 
 
 _waiting = threading.local()  # where a waiting thread puts its events
@@ -320,10 +446,12 @@ def _put_event(message, readiness, reasons, *_):
         events.put(WaitEvent(message, _copies(reasons)))
 
 
-@_tensors.added_to(Muster.SessionManager)
+@_added_to("SessionManager")
 def wait_events(self, master, timeout=None):
     """for event in manager.wait_events (master): waits for the model on a thread; the last event has the session. Raises what
     wait_for_session () raises. Leaving the loop cancels the wait. It takes the manager's progress function."""
+    import queue
+
     events, cancellable = queue.Queue(), Gio.Cancellable()
 
     def wait():
@@ -347,6 +475,14 @@ def wait_events(self, master, timeout=None):
         cancellable.cancel()
 
 
+def _filled(call, bound, at):
+    """Calls with a result that the call fills in, the caller's or a new one, and returns it."""
+    if bound[at] is None:
+        bound[at] = Muster.Trained()
+    call()
+    return bound[at]
+
+
 # --- all functions ---
 
 
@@ -355,63 +491,77 @@ class _Namespace:
 
     GLib, Gio, GObject = GLib, Gio, GObject
     forever = Muster.WAIT_FOREVER
-    us, deadline, reported = staticmethod(_us), staticmethod(deadline), staticmethod(_reported)
-    tag_interface = int(_gi.TypeTag.INTERFACE)
+    us, deadline, reported, filled, explained = staticmethod(_us), staticmethod(deadline), staticmethod(_reported), staticmethod(_filled), staticmethod(_explained)
+    tag_interface, tag_array = int(_gi.TypeTag.INTERFACE), int(_gi.TypeTag.ARRAY)
+    tags_of_text = (int(_gi.TypeTag.UTF8), int(_gi.TypeTag.FILENAME))
     direction_out = int(_gi.Direction.OUT)
+    function_type, option_names = _gi.CallbackInfo, _options.NAMES
+    plain, keywords = staticmethod(_options.plain), staticmethod(_options.keywords)
 
     @staticmethod
-    def options(name, fields):
-        cls = getattr(Muster, name)
-        return cls(**fields)
+    def options(info, fields):
+        return getattr(importlib.import_module("gi.repository." + info.get_namespace()), info.get_name())(**fields)
+
+    @staticmethod
+    def guarded(function, info):
+        return _callbacks.guarded(function, info, _DOMAIN, int(Muster.Error.UNKNOWN))
 
 
-def _adapt_class(info):
-    cls, awaitables = None, []
-    if isinstance(info, _gi.StructInfo):
-        _refuse_unknown(getattr(Muster, info.get_name()))
-        _make_by_name(getattr(Muster, info.get_name()), info)
-        if info.get_name().endswith(_options.NAMES):
-            _options.nest(Muster, getattr(Muster, info.get_name()), info)
+def _guard_subclass(cls, **keywords):
+    """Of a subclass of the program's."""
+    _callbacks.guard_methods(cls, _DOMAIN, int(Muster.Error.UNKNOWN))
+
+
+def _adapt_class(cls, info):
+    """Changes a class of the library's."""
+    if isinstance(info, _gi.StructInfo) and info.get_name().endswith(_options.NAMES):
+        _options.nest(Muster, cls, info)
+    for function in _added.get(cls.__name__, []) if info.get_namespace() == "Muster" else []:
+        function.raw = vars(cls).get(function.__name__)
+        is_static = isinstance(function.raw, _gi.FunctionInfo) and not function.raw.is_method()
+        setattr(cls, function.__name__, staticmethod(function) if is_static else function)
+    _adapt_methods(cls, info)
+    _refuse_unknown(cls)
+    _make_by_name(cls, info)
+    if "__repr__" not in vars(cls):
+        _texts.describe(cls, _texts.told_fields(info, _calls.type_of) if isinstance(info, _gi.StructInfo) else (), info.get_name().endswith(_options.NAMES))
+    if not isinstance(info, _gi.StructInfo):
+        cls.__init_subclass__ = classmethod(_guard_subclass)
+
+
+def _adapt_methods(cls, info):
+    awaitables = []
     for method in info.get_methods():
-        adapted, awaitable = _calls.adapt(method, method, _Namespace)
-        if adapted is None:
+        name = method.__name__
+        if name not in vars(cls) or hasattr(getattr(cls, name), "raw"):
             continue
-        cls = cls or getattr(Muster, info.get_name())
-        if method.__name__ in vars(cls) and not hasattr(vars(cls)[method.__name__], "raw"):
-            setattr(cls, method.__name__, adapted)
+        adapted, awaitable = _calls.adapt(method, method, _Namespace)
+        setattr(cls, name, adapted)
+        setattr(cls, _calls.python_name(method.get_name_unescaped()), adapted)  # print, too
         if awaitable is not None:
-            awaitables.append((method.__name__ + "_async", awaitable))
+            awaitables.append((method.get_name_unescaped() + "_async", awaitable))
     for name, awaitable in awaitables:
         in_c = vars(cls).get(name)
         setattr(cls, name, _calls.with_callback(awaitable, in_c) if in_c is not None else awaitable)
 
 
-def _adapt_functions(infos):
-    awaitables = []
-    for info in infos:
-        adapted, awaitable = _calls.adapt(info, info, _Namespace)
-        if adapted is not None:
-            _add(info.get_name(), adapted.__func__)
-        if awaitable is not None:
-            awaitables.append(awaitable.__func__)
-    for awaitable in awaitables:
-        in_c = globals().get(awaitable.__name__) or getattr(Muster, awaitable.__name__, None)
-        _add(awaitable.__name__, _calls.with_callback(awaitable, in_c) if in_c is not None else awaitable)
+def _adapt_function(info, in_c):
+    """A function, or its awaitable form, beside that of C's."""
+    adapted, awaitable = _calls.adapt(info, info, _Namespace)
+    if awaitable is None:
+        return adapted.__func__, None
+    return adapted.__func__, _calls.with_callback(awaitable.__func__, in_c) if in_c is not None else awaitable.__func__
 
 
-def _add(name, function):
-    globals()[name] = function
-    __all__.append(name)
+_added_to("Session")(_calls.awaitable(
+    "run", _prepare_run, _Namespace, "(self, fetches=(), feeds=None, *, targets=(), timeout=None, cancellable=None)"))
+_added_to("MonitoredSession")(_calls.awaitable(
+    "run", _prepare_monitored_run, _Namespace, "(self, fetches=(), feeds=None, *, targets=(), with_hooks=True, timeout=None, cancellable=None)"))
 
 
-def _adapt_all():
-    infos = _gi.Repository.get_default().get_infos("Muster")
-    for info in infos:
-        if isinstance(info, (_gi.ObjectInfo, _gi.InterfaceInfo, _gi.StructInfo)):
-            _adapt_class(info)
-    _adapt_functions([info for info in infos if isinstance(info, _gi.FunctionInfo) and not info.get_name().startswith("deadline_")])
-    Muster.Session.run_async = _calls.awaitable("run", _prepare_run, _Namespace)
-    Muster.MonitoredSession.run_async = _calls.awaitable("run", _prepare_monitored_run, _Namespace)
+def adapt(namespace):
+    """Changes a namespace whose overrides are being imported."""
+    return _modules.adapt(namespace, _adapt_class, _adapt_function, _texts.name_values)
 
 
-_adapt_all()
+Muster = adapt("Muster")

@@ -1,0 +1,279 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""import muster: all of the library by its names, with signatures, and what mistakes say."""
+import inspect
+import os
+import pathlib
+import pickle
+import pydoc
+import sys
+
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), "../../python")))
+import case
+import muster
+from case import GLib, GObject, Muster, MusterEngine
+from gi import _gi
+
+
+REQUIRED = {  # what options can't be without
+    "backup_dir": lambda: "backup", "checkpoint_dir": lambda: "run", "directory": lambda: "run", "tensors": lambda: ["loss:0"],
+    "scaffold": case.linreg, "master": MusterEngine.Master.new,
+    "program": lambda: muster.SessionProgram(case.linreg().meta_graph(), case.session(), None, None)}
+
+
+def infos(*kinds):
+    return [info for info in _gi.Repository.get_default().get_infos("Muster") if isinstance(info, kinds)]
+
+
+def manage(scaffold):
+    return muster.SessionManager.new_for_ops(scaffold.graph(), scaffold.ready_op(), None, scaffold.local_init_op(), None, None)
+
+
+class Module(case.TestCase):
+    def test_has_all_that_the_bindings_have(self):
+        for info in infos(_gi.RegisteredTypeInfo, _gi.FunctionInfo, _gi.ConstantInfo):
+            if not isinstance(info, _gi.CallbackInfo):
+                self.assertIs(getattr(muster, info.get_name()), getattr(Muster, info.get_name()))
+                self.assertIn(info.get_name(), dir(muster))
+        self.assertIs(muster.LocalMaster, MusterEngine.Master)
+        self.assertEqual(muster.__version__, Muster.version())
+
+    def test_each_name_that_completion_offers_is_there(self):
+        self.assertEqual([name for name in dir(muster) if not hasattr(muster, name)], [])
+        self.assertTrue({"train", "train_async", "latest_checkpoint_async", "NotReady", "checkpoint", "tensor", "__version__"} <= {*dir(muster)})
+        names = {}
+        exec("from muster import *", names)  # pylint: disable=exec-used
+        self.assertIs(names["Saver"], muster.Saver)
+
+    def test_knows_the_masters_of_this_process(self):
+        for target in ("local", "tensorflow"):
+            self.assertFalse(Muster.Master.is_offered(target))
+        self.assertEqual(muster.Master.new_for_target("local").target(), "local")
+        self.assertTrue(Muster.Master.is_offered("local"))
+
+    def test_a_misspelled_name_is_no_attribute(self):
+        for module in (muster, Muster):
+            for name, near in (("Sevar", "Saver"), ("SesionManager", "SessionManager"), ("latest_checkpoints", "latest_checkpoint")):
+                with self.assertRaisesRegex(AttributeError, "did you mean '%s'" % near):
+                    getattr(module, name)
+
+
+class Signatures(case.TestCase):
+    def assertSigned(self, callable_, text):
+        self.assertEqual(str(inspect.signature(callable_)), text)
+
+    def test_are_those_of_the_functions(self):
+        self.assertSigned(muster.Scaffold.load, "(path)")
+        self.assertSigned(muster.Session.fetch, "(self, tensor, deadline_us=None, cancellable=None, *, timeout=None)")
+        self.assertSigned(muster.latest_checkpoint, "(storage, directory)")
+        self.assertSigned(muster.Claim, "(model, task=None)")
+        self.assertSigned(muster.checkpoint_copy_async, str(inspect.signature(muster.checkpoint_copy)))
+        prepare = inspect.signature(muster.SessionManager.prepare_session)
+        self.assertTrue(str(prepare).startswith("(self, master, options=None, report=None, cancellable=None, *, "), prepare)
+        for name in ("init_op", "init_feeds", "init_func", "saver", "checkpoint_dir", "restore"):
+            self.assertEqual((prepare.parameters[name].kind, prepare.parameters[name].default), (inspect.Parameter.KEYWORD_ONLY, None))
+        self.assertIs(prepare.parameters["overwrite"].default, False)
+        self.assertIn("prepare_session(self, master, options=None,", pydoc.render_doc(muster.SessionManager, renderer=pydoc.plaintext))
+
+    def test_are_everywhere(self):
+        for info in infos(_gi.ObjectInfo, _gi.InterfaceInfo, _gi.StructInfo):
+            for method in info.get_methods():
+                inspect.signature(getattr(getattr(muster, info.get_name()), method.__name__))
+        for info in infos(_gi.FunctionInfo):
+            if not info.get_name().startswith("deadline_"):
+                inspect.signature(getattr(muster, info.get_name()))
+
+    def test_the_defaults_of_options_are_what_they_are_without(self):
+        for info in infos(_gi.StructInfo):
+            cls = getattr(muster, info.get_name())
+            if not info.get_name().endswith(("Options", "SaverBuild", "RpcSecurity")):
+                continue
+            parameters = inspect.signature(cls).parameters
+            required = {name: REQUIRED[name]() for name, each in parameters.items() if each.default is inspect.Parameter.empty}
+            for name, parameter in parameters.items():
+                if parameter.default is not ... and name not in required:
+                    with self.subTest(struct=info.get_name(), keyword=name):
+                        cls(**{**required, name: parameter.default})
+
+
+class Construction(case.TestCase):
+    def test_a_class_is_called_as_its_new(self):
+        scaffold = case.linreg()
+        self.assertIsInstance(muster.Saver(scaffold.meta_graph(), max_to_keep=3), muster.Saver)
+        self.assertIsInstance(muster.SessionManager(scaffold.graph(), ready_op=scaffold.ready_op()), muster.SessionManager)
+        self.assertEqual(muster.Claim("m", task="chief:0").task, "chief:0")
+        self.assertEqual(muster.Join("m", None, 4).n_slots, 4)
+        self.assertEqual(muster.LocalMaster().target(), "local")
+        self.assertIsInstance(muster.StepBuilder(), muster.StepBuilder)
+        with self.assertRaisesRegex(TypeError, "misses the argument 'meta_graph'"):
+            muster.Saver()
+        with self.assertRaises(muster.InvalidArgument):
+            muster.SessionManager(scaffold.graph(), ready_op="no such op")
+
+    def test_a_subclass_is_made_as_python_does(self):
+        class Mine(muster.Hook):
+            def __init__(self, n):
+                super().__init__()
+                self.n = n
+
+        self.assertEqual(Mine(3).n, 3)
+
+
+class Mistakes(case.TestCase):
+    """What a person mistypes: the exception, and the name that it tells."""
+
+    def assertTold(self, kind, near, call):
+        with self.assertRaises(kind) as caught:
+            call()
+        self.assertIn("did you mean '%s'?" % near, str(caught.exception))
+
+    def test_tell_the_name_that_was_meant(self):
+        scaffold, session = case.linreg(), case.session()
+        manager, saver = manage(scaffold), muster.Saver(scaffold.meta_graph())
+        job = muster.Training(scaffold=scaffold, master=MusterEngine.Master.new())
+        self.assertTold(TypeError, "init_op", lambda: manager.prepare_session(MusterEngine.Master.new(), init_opp="init"))
+        self.assertTold(TypeError, "timeout", lambda: session.fetch("loss:0", time_out=3))
+        self.assertTold(TypeError, "max_to_keep", lambda: muster.SaverOptions(max_to_kep=3))
+        self.assertTold(TypeError, "max_to_keep", lambda: muster.Saver(scaffold.meta_graph(), max_to_kep=3))
+        self.assertTold(TypeError, "checkpoint_dir", lambda: muster.train(job, checkpint_dir="run") if False else muster.Training(
+            scaffold=scaffold, master=MusterEngine.Master.new(), checkpint_dir="run"))
+        self.assertTold(AttributeError, "latest_checkpoint", lambda: saver.latest_chekpoint("run"))
+        self.assertTold(AttributeError, "run", lambda: session.rum("loss:0"))
+        self.assertTold(AttributeError, "handle", lambda: setattr(session, "handel", 7))
+        self.assertTold(AttributeError, "until_step", lambda: setattr(job, "untill_step", 7))
+        self.assertTold(AttributeError, "set_interval", lambda: setattr(saver, "set_intervall", 7))
+        self.assertTold(TypeError, "directory", lambda: saver.latest_checkpoint(directry="run"))
+
+
+class Paths(case.TestCase):
+    def test_are_taken_where_a_text_is(self):
+        folder = pathlib.Path(self.folder)
+        scaffold = muster.Scaffold.load(pathlib.Path(case.fixture("linreg.meta")))
+        session, saver = case.session(scaffold), muster.Saver(scaffold.meta_graph())
+        prefix = saver.save(session, folder, 7)
+        self.assertEqual(saver.latest_checkpoint(directory=folder), prefix)
+        self.assertEqual(muster.latest_checkpoint(None, folder), prefix)
+        self.assertTrue(muster.checkpoint_exists(None, pathlib.Path(prefix)))
+        self.assertTrue(muster.BundleReader.open(None, pathlib.Path(prefix)).names())
+        self.assertTrue(saver.restore(session, muster.RestoreOptions(prefix=pathlib.Path(prefix)), None))
+        muster.checkpoint_copy(from_=pathlib.Path(prefix), to=folder / "copy-1")
+        self.assertTrue((folder / "copy-1.index").exists())
+
+    def test_a_file_that_is_not_there(self):
+        missing = os.path.join(self.folder, "none")
+        for call in (lambda: muster.Scaffold.load(missing), lambda: muster.BundleReader.open(None, missing), lambda: muster.npy_load(missing),
+                     lambda: muster.MetaGraph.load(pathlib.Path(missing))):
+            with self.assertRaises(FileNotFoundError) as caught:
+                call()
+            self.assertIsInstance(caught.exception, muster.NotFound)
+            self.assertEqual((caught.exception.errno, caught.exception.filename), (2, missing))
+            self.assertIn(missing, str(caught.exception))
+
+    def test_what_is_not_found_in_a_file_is_no_file(self):
+        with self.assertRaises(muster.NotFound) as caught:
+            muster.BundleReader.open(None, case.fixture("mlp_adam_ref.after5")).read("no such tensor")
+        self.assertNotIsInstance(caught.exception, FileNotFoundError)
+
+
+class Bytes(case.TestCase):
+    def test_are_taken_where_the_library_has_its_own(self):
+        with open(case.fixture("linreg.meta"), "rb") as file:
+            written = file.read()
+        self.assertTrue(muster.MetaGraph(written).graph().n_nodes())
+        self.assertEqual(muster.Tensor.new_from_bytes(muster.DType.INT32, [2], bytes(8)).tolist(), [0, 0])
+
+
+class Functions(case.TestCase):
+    def test_an_init_function_may_return_none_and_take_the_session_only(self):
+        scaffold = case.linreg()
+        with manage(scaffold).prepare_session(MusterEngine.Master.new(), init_func=lambda session: session.run_op(scaffold.init_op()) and None) as session:
+            self.assertEqual(int(session.run(scaffold.global_step())), 0)
+
+    def test_what_it_raises_is_the_cause(self):
+        def fail(session):
+            raise KeyError("my table")
+
+        with self.assertRaises(muster.Unknown) as caught:
+            manage(case.linreg()).prepare_session(MusterEngine.Master.new(), init_func=fail)
+        self.assertIsInstance(caught.exception.__cause__, KeyError)
+        self.assertIn("KeyError: 'my table'", str(caught.exception))
+        with self.assertRaises(muster.StatusError) as caught:
+            manage(case.linreg()).prepare_session(MusterEngine.Master.new(), init_func=lambda session: session.fetch("no_such:0"))
+        self.assertIn("no_such", str(caught.exception))
+
+    def test_a_hook_too(self):
+        class Hook(muster.Hook):
+            n = 0
+
+            def do_after_run(self, context):
+                self.n += 1
+                if self.n == 2:
+                    raise ValueError("twice")
+
+        hook, scaffold = Hook(), case.linreg()
+        opened = muster.MonitoredSession(scaffold=scaffold, master=MusterEngine.Master.new(), hooks=[hook])
+        opened.run(scaffold.global_step())
+        with self.assertRaises(muster.Unknown) as caught:
+            opened.run(scaffold.global_step())
+        self.assertIsInstance(caught.exception.__cause__, ValueError)
+
+    def test_feeds_of_the_init_ops_are_a_dict(self):
+        builder = muster.GraphBuilder()
+        builder.placeholder("start", muster.DType.FLOAT, [])
+        builder.variable("v", muster.Tensor(0.0))
+        builder.node("Assign", "set")
+        builder.input("v")
+        builder.input("start")
+        builder.attr_type("T", muster.DType.FLOAT)
+        manager = muster.SessionManager(builder.end())
+        with manager.prepare_session(MusterEngine.Master.new(), init_op="set", init_feeds={"start:0": 5.0}) as session:
+            self.assertEqual(float(session.run("v:0")), 5)
+
+
+class Texts(case.TestCase):
+    def test_values_of_enumerations_are_named(self):
+        self.assertEqual((str(muster.DType.FLOAT), repr(muster.DType.FLOAT), muster.DType.FLOAT.name), ("DType.FLOAT", "<DType.FLOAT: 1>", "FLOAT"))
+        self.assertEqual("%s, {}".format(muster.Outcome.READY) % muster.Error.NOT_FOUND, "Error.NOT_FOUND, Outcome.READY")
+
+    def test_objects_tell_what_they_are(self):
+        scaffold = case.linreg()
+        self.assertEqual(repr(MusterEngine.Master.new()), "<muster.LocalMaster target='local'>")
+        self.assertEqual(repr(muster.Saver(scaffold.meta_graph())), "<muster.Saver>")
+        self.assertRegex(repr(scaffold), r"<muster.Scaffold n_variables=\d+>")
+        self.assertEqual(repr(muster.PrepareOptions(init_op="init", timeout=3)), "muster.PrepareOptions(init_op='init', timeout_us=3000000)")
+        self.assertEqual(repr(muster.Claim("m", "chief:0")), "<muster.Claim model='m' task='chief:0'>")
+        self.assertIn("saver=muster.SaverOptions(max_to_keep=3)", repr(muster.Training(scaffold=scaffold, master=MusterEngine.Master.new(), max_to_keep=3)))
+
+    def test_each_object_has_one_that_names_its_class(self):
+        for info in infos(_gi.ObjectInfo, _gi.InterfaceInfo, _gi.StructInfo):
+            cls = getattr(muster, info.get_name())
+            self.assertIn("muster.", cls.__repr__.__code__.co_consts.__repr__(), cls)
+
+
+class Training(case.TestCase):
+    def test_gives_what_it_has_done(self):
+        batches = muster.Batches([muster.Tensor([1.0, 2, 3, 4])] * 2, 2, 7)
+        trained = muster.train(scaffold=case.linreg(), master=MusterEngine.Master.new(), batches=batches, feeds=["x:0", "y:0"], loss="loss:0",
+                               until_step=3, checkpoint_dir=pathlib.Path(self.folder))
+        self.assertEqual((trained.step, trained.is_reached), (3, True))
+
+
+class Pickling(case.TestCase):
+    def test_errors_and_tensors_go_to_another_process(self):
+        error = pickle.loads(pickle.dumps(muster.NotFound("gone", GLib.quark_to_string(Muster.error_quark()), int(Muster.Error.NOT_FOUND))))
+        self.assertEqual((type(error), str(error), error.code), (muster.NotFound, "gone", 5))
+        for tensor in (muster.Tensor([[1, 2]]), muster.Tensor(["a", "bc"]), muster.Tensor(2.5, muster.DType.BFLOAT16), muster.Tensor([])):
+            self.assertEqual(pickle.loads(pickle.dumps(tensor)), tensor)
+
+
+class Blocks(case.TestCase):
+    def test_a_membership_is_left(self):
+        master = muster.Master.new_for_target(self.serve())
+        with master.join(muster.Join("m", "worker:0", 4)) as member:
+            self.assertEqual(repr(member), "<muster.Membership slot=0>")
+        with self.assertRaises(muster.StatusError):
+            member.check()
+
+
+if __name__ == "__main__":
+    case.main()
