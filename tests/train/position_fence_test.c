@@ -130,9 +130,12 @@ MUSTER_TEST (PositionFence, waits_for_steps_that_have_begun)
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (GError) error = NULL;
   MUSTER_ASSERT_TRUE (run_at (&model, "muster/step/begin", 0, &error));
+  heard_begin (G_LOG_LEVEL_MESSAGE);
 
   MUSTER_EXPECT_TRUE (rest (&model, MUSTER_CLOCK (clock), &error));
 
+  MUSTER_EXPECT_EQ (heard_count ("position", "the model is restored when a step of task 1 *"), 1u);
+  heard_end ();
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 60 * MUSTER_SECOND);
 }
 

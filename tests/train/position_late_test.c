@@ -119,6 +119,29 @@ MUSTER_TEST (PositionLate, saves_no_step_that_was_counted_late)
   MUSTER_EXPECT_STREQ (wrong, NULL);
 }
 
+MUSTER_TEST (PositionLate, says_of_a_save_that_a_step_was_counted_late)
+{
+  g_auto (Job) job = set_up_job ("late-save");
+  g_auto (Life) chief = {.job = &job};
+  const MusterPositionGuard guard = {.quiesce_us = 20 * MUSTER_MILLISECOND};
+  g_autoptr (GError) error = NULL;
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  MusterMetaGraph *model = muster_scaffold_meta_graph (chief.scaffold);
+  MusterSession *session = muster_monitored_session_session (chief.session);
+  g_autoptr (MusterSaver) saver = muster_saver_new (model, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  muster_position_guard (saver, model, &guard);
+  MUSTER_EXPECT_TRUE (muster_position_forget (session, 1, MUSTER_WAIT_FOREVER, NULL, NULL));
+
+  g_autofree char *prefix =
+      muster_saver_save (saver, session, job.directory, 1, MUSTER_WAIT_FOREVER, NULL, &error);
+
+  MUSTER_EXPECT_NULL (prefix);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  MUSTER_EXPECT_TRUE (error && strstr (error->message, "has ended after it was given up"));
+}
+
 MUSTER_TEST (PositionLate, blames_a_checkpoint_whose_counts_come_back)
 {
   g_auto (Job) job = set_up_job ("inconsistent");
