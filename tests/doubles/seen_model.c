@@ -22,6 +22,12 @@ node (Build *self, const char *op, const char *name, const char *const *inputs)
 }
 #define INPUTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
+static gboolean
+has_resources (const Build *self)
+{
+  return self->how->resources || self->how->on_server;
+}
+
 static void
 resource_variable (Build *self, const char *name, MusterTensor *initial)
 {
@@ -30,6 +36,8 @@ resource_variable (Build *self, const char *name, MusterTensor *initial)
   g_autofree char *read = g_strconcat (name, "/Read/ReadVariableOp", NULL);
 
   muster_graph_builder_node (self->builder, "VarHandleOp", name);
+  if (self->how->on_server)
+    muster_graph_builder_device (self->builder, "/job:ps/task:0");
   muster_graph_builder_attr_type (self->builder, "dtype", muster_tensor_dtype (initial));
   muster_graph_builder_attr_shape (self->builder, "shape", muster_tensor_n_dims (initial),
                                    muster_tensor_dims (initial));
@@ -45,7 +53,7 @@ resource_variable (Build *self, const char *name, MusterTensor *initial)
 static void
 variable (Build *self, const char *name, MusterTensor *initial)
 {
-  if (self->how->resources)
+  if (has_resources (self))
     resource_variable (self, name, initial);
   else
     muster_graph_builder_variable (self->builder, name, initial);
@@ -58,11 +66,11 @@ static void
 add_one (Build *self, const char *variable, const char *one, MusterDType dtype, const char *name,
          const char *after)
 {
-  node (self, self->how->resources ? "AssignAddVariableOp" : "AssignAdd", name,
+  node (self, has_resources (self) ? "AssignAddVariableOp" : "AssignAdd", name,
         INPUTS (variable, one, after));
-  muster_graph_builder_attr_type (self->builder, self->how->resources ? "dtype" : "T", dtype);
+  muster_graph_builder_attr_type (self->builder, has_resources (self) ? "dtype" : "T", dtype);
   /* TensorFlow loses an update of two at once without. */
-  if (!self->how->resources)
+  if (!has_resources (self))
     muster_graph_builder_attr_bool (self->builder, "use_locking", TRUE);
 }
 
@@ -70,11 +78,11 @@ static void
 scatter (Build *self)
 {
   MusterGraphBuilder *builder = self->builder;
-  node (self, self->how->resources ? "ResourceScatterAdd" : "ScatterAdd", "count",
+  node (self, has_resources (self) ? "ResourceScatterAdd" : "ScatterAdd", "count",
         INPUTS ("seen", "rows", "ones"));
-  muster_graph_builder_attr_type (builder, self->how->resources ? "dtype" : "T", MUSTER_INT64);
+  muster_graph_builder_attr_type (builder, has_resources (self) ? "dtype" : "T", MUSTER_INT64);
   muster_graph_builder_attr_type (builder, "Tindices", MUSTER_INT64);
-  if (!self->how->resources)
+  if (!has_resources (self))
     muster_graph_builder_attr_bool (builder, "use_locking", TRUE);
 }
 

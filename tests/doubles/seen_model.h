@@ -18,6 +18,7 @@ G_BEGIN_DECLS
 typedef struct {
   gboolean resources; /* variables of that kind; else reference variables */
   gint64 work;        /* multiplies matrices of that size between its writes; 0: none */
+  gboolean on_server; /* such, on a parameter server; muster's engine doesn't mind */
 } MusterSeenModel;
 
 /* With a train op, and not yet extended by positions. */

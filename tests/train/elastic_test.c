@@ -64,7 +64,7 @@ set_up (const char *name)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMaster) engine = muster_local_master_new ();
-  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (&(MusterSeenModel){TRUE, 0});
+  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (&(MusterSeenModel){.resources = TRUE});
   Job job = {.server = muster_server_new (engine, NULL),
              .directory = g_build_filename (muster_test_tmpdir (), name, NULL)};
   const int port = muster_server_listen (job.server, "127.0.0.1:0", &error);
@@ -364,7 +364,7 @@ note_first_step (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterTra
 static MusterSession *
 prepare_held (const Job *job, MusterMaster *master)
 {
-  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (&(MusterSeenModel){TRUE, 0});
+  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (&(MusterSeenModel){.resources = TRUE});
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) dealt = muster_position_add_dealt (plain, N_SLOTS, &error);
   const MusterScaffoldOptions same = {.copy_from = job->scaffold};

@@ -13,10 +13,12 @@
 
 #include <string.h>
 
+static const MusterSeenModel on_server = {.on_server = TRUE};
+
 static Prepared
 set_up_model (void)
 {
-  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (NULL);
+  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (&on_server);
   g_autoptr (GError) error = NULL;
   MusterMetaGraph *extended = muster_position_add (plain, 2, &error);
   g_assert_no_error (error);
@@ -219,7 +221,7 @@ without_node (MusterMetaGraph *meta_graph, const char *name)
 /* Such as that of each checkpoint of the older one. */
 MUSTER_TEST (PositionFence, reads_the_positions_of_a_graph_that_an_older_muster_extended)
 {
-  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (NULL);
+  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (&on_server);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) extended = muster_position_add (plain, 2, &error);
   g_autoptr (MusterMetaGraph) unmarked = without_node (extended, MUSTER_POSITION_MARK);
@@ -283,7 +285,7 @@ static void
 open_in_vain (Job *job, gboolean is_worker)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (NULL);
+  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (&on_server);
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_new (model, &error);
   const MusterMonitoredTrainingOptions options = {.scaffold = scaffold,
                                                   .master = job->master,

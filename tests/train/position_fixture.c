@@ -289,8 +289,8 @@ life_hook (Life *life)
 void
 life_begin (Life *life)
 {
-  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (
-      &(MusterSeenModel){.work = life->work > 0 ? life->work : life->job->work});
+  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (&(MusterSeenModel){
+      .work = life->work > 0 ? life->work : life->job->work, .on_server = life->job->own_masters});
   g_auto (MusterSessionReport) report = {0};
   g_autoptr (MusterMetaGraph) extended =
       life->job->is_dealt ? muster_position_add_dealt (model, life->job->n_tasks, &life->error)

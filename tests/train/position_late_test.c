@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+static const MusterSeenModel on_server = {.on_server = TRUE};
+
 static Job
 set_up_job (const char *name)
 {
@@ -48,7 +50,7 @@ count_late (gpointer data)
 static Late
 put_late_between (Job *job, guint n_most)
 {
-  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (NULL);
+  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (&on_server);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) extended = muster_position_add (plain, 2, &error);
   Late late = {.scaffold = muster_scaffold_new (extended, &error), .n_most = n_most};

@@ -25,7 +25,7 @@ set_up (guint n_tasks, gboolean resources)
 }
 
 /* A task's step, or what of it target needs; before (nullable) is fed for what the master has
- * counted, as begun and as done. */
+ * counted. */
 static gboolean
 step (Prepared *f, gint64 task, gint64 position, MusterTensor *before, const char *target,
       GError **error)
@@ -35,10 +35,9 @@ step (Prepared *f, gint64 task, gint64 position, MusterTensor *before, const cha
   const MusterFeed feeds[] = {{"rows:0", f->rows},
                               {MUSTER_POSITION_TASK, which},
                               {MUSTER_POSITION_POSITION, where},
-                              {"muster/step/before:0", before},
-                              {"muster/step/ended:0", before}};
+                              {"muster/step/before:0", before}};
   MusterStep what = {
-      .feeds = feeds, .n_feeds = before != NULL ? 5 : 3, .targets = &target, .n_targets = 1};
+      .feeds = feeds, .n_feeds = before != NULL ? 4 : 3, .targets = &target, .n_targets = 1};
   return muster_session_run (f->session, &what, NULL, NULL, NULL, error);
 }
 #define WHOLE     "muster/step/held"
@@ -365,4 +364,21 @@ MUSTER_TEST (Position, deals_each_batch_to_one_task)
       MUSTER_ASSERT_TRUE (batch >= 0 && batch < 12 && !seen[batch]);
       seen[batch] = TRUE;
     }
+}
+
+/* A master of muster's own is reset instead. */
+MUSTER_TEST (Position, adds_a_fence_only_where_tasks_may_have_masters_of_their_own)
+{
+  for (int on_server = 0; on_server <= 1; on_server++) {
+    const MusterSeenModel how = {.resources = TRUE, .on_server = on_server};
+    g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (&how);
+    g_autoptr (MusterMetaGraph) extended = muster_position_add (plain, 2, NULL);
+    g_autoptr (GError) error = NULL;
+    MusterGraph *graph = muster_meta_graph_graph (extended);
+    static const char *const nodes[] = {MUSTER_POSITION_RESTORING, MUSTER_POSITION_MARK,
+                                        MUSTER_POSITION_RAISE_FENCE, "muster/step/is_settled"};
+    MUSTER_ASSERT_TRUE (muster_graph_parse (graph, &error));
+    for (gsize i = 0; i < G_N_ELEMENTS (nodes); i++)
+      MUSTER_EXPECT_EQ (muster_graph_has_node (graph, nodes[i]), on_server);
+  }
 }

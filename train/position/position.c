@@ -104,11 +104,11 @@ muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState
                                       MUSTER_POSITION_DONE_NOW};
   const gboolean is_dealt = state->is_dealt;
   MusterGraph *graph = muster_session_graph (session);
-  const gboolean is_old =
+  const gboolean lacks_it =
       graph != NULL && !muster_graph_has_node (graph, MUSTER_POSITION_RESTORING);
   const MusterStep step = {.fetches = is_dealt ? dealt : fixed,
                            .n_fetches =
-                               is_dealt ? G_N_ELEMENTS (dealt) : G_N_ELEMENTS (fixed) - is_old,
+                               is_dealt ? G_N_ELEMENTS (dealt) : G_N_ELEMENTS (fixed) - lacks_it,
                            .deadline_us = deadline_us};
   MusterTensor *fetched[G_N_ELEMENTS (dealt)] = {NULL};
   if (!muster_session_run (session, &step, fetched, NULL, cancellable, error)) {

@@ -250,7 +250,8 @@ MusterMetaGraph *muster_position_find (MusterMaster *master, MusterMetaGraph *me
  * @is_worker: FALSE: a chief, which clears hold when the model is prepared
  * @master: (nullable): reset after an aborted step; NULL: the hook fails (ABORTED) instead
  * @own_masters: each task has a master of its own, over the same variables: after an aborted step
- *   nothing is reset. The other tasks' steps are refused until the chief has restored the model
+ *   nothing is reset. The other tasks' steps are refused until the chief has restored the model.
+ *   That needs a global step on a task of a cluster, "/job:ps/task:0"
  * @batches: (nullable): NULL: the caller feeds its steps
  * @feeds: (nullable) (array length=n_feeds): the tensors to which a batch's arrays are fed
  * @n_feeds: the number of @feeds

@@ -57,8 +57,9 @@ muster_position_is_marked (MusterSession *session, gboolean *is_marked, gint64 d
   MusterGraph *graph = muster_session_graph (session);
   if (graph != NULL && !muster_graph_has_node (graph, MUSTER_POSITION_MARK))
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                        "an older muster has added the positions to this graph, which lack what a "
-                        "cluster needs; use the model's own meta graph");
+                        "the positions in this graph lack what a cluster needs: its global step "
+                        "isn't on a parameter server, or an older muster has added them; use the "
+                        "model's own meta graph, exported with a replica_device_setter");
   g_autoptr (MusterTensor) is_set =
       muster_session_fetch (session, MUSTER_POSITION_IS_MARKED, deadline_us, cancellable, error);
   *is_marked = is_set != NULL && muster_position_is_true (is_set);

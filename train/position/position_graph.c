@@ -2,6 +2,7 @@
 /* Adds positions to a meta graph. */
 #include "base/error.h"
 #include "base/require_private.h"
+#include "graph/device_name_private.h"
 #include "graph/graph_nodes_private.h"
 #include "graph/graph_walk_private.h"
 #include "graph/meta_graph/meta_graph_edit.h"
@@ -202,6 +203,14 @@ find_train_op (MusterMetaGraph *meta_graph, char **train_op, gsize *at, GError *
          refuse_graph ("it has no node of the name of its train op", *train_op, error);
 }
 
+/* Only what is on a task of a cluster is seen by masters of their own. */
+static gboolean
+is_shared (const char *device)
+{
+  g_autofree char *task = muster_device_task (device);
+  return task != NULL;
+}
+
 static MusterMetaGraph *
 add (MusterMetaGraph *meta_graph, guint n_tasks, gboolean is_dealt, GError **error)
 {
@@ -215,14 +224,16 @@ add (MusterMetaGraph *meta_graph, guint n_tasks, gboolean is_dealt, GError **err
     return muster_meta_graph_ref (meta_graph);
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
   const char *init_op = muster_meta_graph_op (meta_graph, "init_op");
+  const char *device = muster_position_device (meta_graph);
   Extension extension = {.meta_graph = meta_graph,
                          .train_op = at,
                          .init_op = init_op != NULL && *init_op ? init_op : NULL,
                          .nodes = {.builder = builder,
-                                   .device = muster_position_device (meta_graph),
+                                   .device = device,
                                    .train_op = train_op,
                                    .n_tasks = n_tasks,
-                                   .is_dealt = is_dealt}};
+                                   .is_dealt = is_dealt,
+                                   .has_fence = !is_dealt && is_shared (device)}};
   g_autoptr (MusterGraph) graph = extend_graph (&extension, error);
   g_autoptr (MusterMetaGraph) described =
       graph != NULL ? describe (&extension, graph, error) : NULL;

@@ -84,8 +84,8 @@ muster_position_is_fenced (const MusterPositionState *self)
 void muster_position_state_clear (MusterPositionState *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterPositionState, muster_position_state_clear)
 
-/* DATA_LOSS if the variables have a wrong type, shape or value. A graph that an older muster
- * extended knows no MUSTER_POSITION_RESTORING. */
+/* DATA_LOSS if the variables have a wrong type, shape or value. A graph for one master, or that an
+ * older muster extended, knows no MUSTER_POSITION_RESTORING. */
 gboolean muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState *state,
                                gint64 deadline_us, GCancellable *cancellable, GError **error);
 /* DATA_LOSS unless it is int64 [n_tasks] with counts that can be multiplied by n_tasks. */
@@ -148,8 +148,7 @@ gboolean muster_position_open (MusterSession *session, gint64 deadline_us,
 /* How long a step may take that goes on though the process that began it is gone. */
 #define MUSTER_POSITION_STEP_US (60 * MUSTER_SECOND)
 /* Whether this task's master may run a step of an earlier process: not if it was started since the
- * task's last session (muster_position_mark ()). FAILED_PRECONDITION if an older muster has
- * extended the graph. */
+ * task's last session (muster_position_mark ()). FAILED_PRECONDITION if the graph has no fence. */
 gboolean muster_position_is_marked (MusterSession *session, gboolean *is_marked, gint64 deadline_us,
                                     GCancellable *cancellable, GError **error);
 gboolean muster_position_mark (MusterSession *session, gint64 deadline_us,

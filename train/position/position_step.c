@@ -238,7 +238,7 @@ take_fence_off (MusterPositionNodes *self, const char *name, const char *count)
 /* A task's last step has ended, whoever counts it as done, and no restore is under way: not before
  * the step is counted, so that a refused one changes nothing, nor after it. */
 static void
-add_fixed_beginning (MusterPositionNodes *self)
+add_fenced_beginning (MusterPositionNodes *self)
 {
   handle (self, MUSTER_POSITION_RESTORING, self->device);
   constant (self, "muster/step/why_restoring",
@@ -260,18 +260,18 @@ add_beginning (MusterPositionNodes *self)
   add_inputs (self);
   gather (self, "muster/step/before", begun_of (self), NULL);
   check (self, "muster/step/is_next", "muster/step/before", "muster/position");
-  if (self->is_dealt)
-    count (self, "muster/step/begin", begun_of (self), INPUTS ("^muster/step/is_next"));
+  if (self->has_fence)
+    add_fenced_beginning (self);
   else
-    add_fixed_beginning (self);
+    count (self, "muster/step/begin", begun_of (self), INPUTS ("^muster/step/is_next"));
   gather (self, "muster/step/after", begun_of (self), "^muster/step/begin");
-  if (!self->is_dealt)
+  if (self->has_fence)
     take_fence_off (self, "muster/step/counted", "muster/step/after");
   begin (self, "AddV2", "muster/step/next", INPUTS ("muster/position", "muster/step/one"));
   attr_type (self, "T", MUSTER_INT64);
   check (self, MUSTER_POSITION_BEGUN_STEP,
-         self->is_dealt ? "muster/step/after" : "muster/step/counted", "muster/step/next");
-  if (!self->is_dealt)
+         self->has_fence ? "muster/step/counted" : "muster/step/after", "muster/step/next");
+  if (self->has_fence)
     muster_graph_builder_input (self->builder, "^muster/step/is_whole_still");
 }
 
@@ -325,8 +325,10 @@ add_mark (MusterPositionNodes *self)
 static void
 add_fixed_end (MusterPositionNodes *self, const char *train)
 {
-  add_fence (self);
-  add_mark (self);
+  if (self->has_fence) {
+    add_fence (self);
+    add_mark (self);
+  }
   count (self, "muster/step/done", MUSTER_POSITION_DONE,
          INPUTS ("^" MUSTER_POSITION_BEGUN_STEP, train));
   read_hold (self, "muster/step/held", "^muster/step/done");

@@ -16,6 +16,7 @@ typedef struct {
   const char *train_op;
   gint64 n_tasks; /* slots, if it is dealt */
   gboolean is_dealt;
+  gboolean has_fence; /* its tasks may have a master each (position_fence.c) */
 } MusterPositionNodes;
 
 /* Adds the variables, a task's steps and, unless init_op is NULL, an op that initialises it all. */
