@@ -72,12 +72,12 @@ class Job(peer.TestCase):
                         ("muster/begun", tf.int64), ("muster/done", tf.int64), ("seen", tf.int64), ("first", tf.int32), ("last", tf.int32))}
         self.tasks = {}
 
-    def train(self, name):
+    def train(self, name, *more):
         """The command, with its events, a line of JSON each, in a file."""
         log = open(os.path.join(self.folder(), "log"), "w+", encoding="utf-8")
         self.addCleanup(log.close)
         words = ["train", "--meta-graph=" + self.meta, "--feed=x:0=@" + self.rows, "--batch-size=%d" % BATCH, "--epochs=%d" % EPOCHS,
-                 "--positions", "--checkpoint-dir=" + self.run_dir, "--json"]
+                 "--positions", "--checkpoint-dir=" + self.run_dir, "--json", *more]
         process = subprocess.Popen([peer.MUSTER, *words], env=self.cluster.environment(name), stdin=subprocess.DEVNULL, stdout=log,
                                    preexec_fn=peer.die_with_parent)
         self.addCleanup(process.wait)
@@ -151,6 +151,19 @@ class Commands(Job):
         self.finish()
         self.assertEqual(self.ready("chief:0"), ["continued"])
 
+    def test_restore_within_their_timeout(self):
+        """Although the step of a worker that is gone for good never ends."""
+        self.begin()
+        self.kill("worker:0")
+        self.kill("chief:0")
+        self.cluster.kill("worker:0")
+        self.allow(1, "chief:0")
+        peer.await_true(lambda: self.unended() == [0, 1], "only the worker's step is cut off")
+        self.train("chief:0", "--timeout=20")
+        peer.await_true(lambda: "restored" in self.ready("chief:0"), "the chief has restored the model")
+        self.cluster.start("worker:0")
+        self.train("worker:0")
+        self.finish()
 
     def test_are_started_again_while_their_steps_go_on(self):
         """For longer than a step that was cut off is waited for, and than a claim of a muster server's model waits."""
