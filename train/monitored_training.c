@@ -267,7 +267,7 @@ make_manager (const Assembly *self, GError **error)
 typedef struct {
   MusterScaffold *scaffold;     /* (owned) */
   MusterClock *clock;           /* (owned) */
-  MusterPositionHook *position; /* (owned) (nullable) with own_masters */
+  MusterPositionHook *position; /* (owned) (nullable) */
   gint64 quiesce_us;            /* 0: the default */
   guint n_tasks;                /* with positions; 0: none */
   gboolean is_dealt;
@@ -309,7 +309,7 @@ make_living (const MusterMonitoredTrainingOptions *o, MusterSessionManager *mana
   *self = (Living){
       .scaffold = muster_scaffold_ref (o->scaffold),
       .clock = g_object_ref (o->manager.clock != NULL ? o->manager.clock : muster_system_clock ()),
-      .position = o->own_masters ? find_position_hook (o) : NULL,
+      .position = find_position_hook (o),
       .quiesce_us = o->position_quiesce_us,
       .n_tasks = n_tasks,
       .is_dealt = muster_position_is_dealt (muster_scaffold_meta_graph (o->scaffold)),
@@ -330,8 +330,7 @@ find_own (const Living *self, MusterSession *session, guint *ended, gint64 deadl
   gboolean is_marked = FALSE;
   if (!muster_position_is_marked (session, &is_marked, deadline_us, cancellable, error))
     return FALSE;
-  const gboolean may_find = is_marked && (self->position == NULL || self->position->may_find_step);
-  *ended = may_find ? self->n_tasks : 0;
+  *ended = is_marked && self->position->may_find_step ? self->n_tasks : 0;
   return TRUE;
 }
 
@@ -472,6 +471,17 @@ check_parts (const MusterMonitoredTrainingOptions *o, GError **error)
   return TRUE;
 }
 
+/* The chief closes the model to steps, and its hook opens it. */
+static gboolean
+check_masters (const Living *self, const MusterMonitoredTrainingOptions *o, GError **error)
+{
+  const gboolean opens = self->position != NULL && self->position->options.own_masters;
+  return self->n_tasks == 0 || opens == (o->own_masters != FALSE) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "own_masters has to be the same in the options of training and of its "
+                      "position hook, which a model with positions needs then");
+}
+
 /* Checks the arguments before anything is changed. */
 static gboolean
 check_places (const MusterMonitoredTrainingOptions *o, GError **error)
@@ -528,6 +538,8 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
   /* With positions (train/position/position.h) a chief starts only when no earlier run of the job
    * continues. */
   Living *living = make_living (options, manager);
+  if (!check_masters (living, options, error))
+    return NULL;
   const guint n_tasks = living->n_tasks;
   const gboolean may_continue =
       !options->always_restore && (n_tasks > 0 || options->continue_without_positions);

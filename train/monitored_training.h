@@ -67,7 +67,8 @@ G_BEGIN_DECLS
  *   SyncReplicasOptimizer: if @master is theirs alone; more than one: a chief that restores a
  *   checkpoint, or overwrites the model, resets it. In [struct@Training] 0 is 1
  * @own_masters: each task has a master of its own, over the same variables, as in a TensorFlow
- *   cluster. With positions, a chief that restores fences the model instead of resetting its master
+ *   cluster. With positions, a chief that restores fences the model instead of resetting its
+ *   master, which needs a position hook with the same
  * @preemption: (nullable): adds its hook, and limits the saves. In [struct@Training] its
  * cancellable is used if there is no other
  * @waiting: (nullable): as [method@SessionManager.set_progress]

@@ -3,6 +3,7 @@
  * masters are one, which nobody resets. */
 #include "train/position/position.h"
 
+#include "engine/session/local_master.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/doubles/heard.h"
 #include "tests/doubles/seen_model.h"
@@ -299,6 +300,31 @@ open_in_vain (Job *job, gboolean is_worker)
   MUSTER_EXPECT_TRUE (session == NULL);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
   MUSTER_EXPECT_TRUE (error && strstr (error->message, "positions of 2 tasks"));
+}
+
+/* A chief that closes the model, and a hook that doesn't open it, or none. */
+MUSTER_TEST (PositionFence, refuses_masters_of_their_own_in_one_place_only)
+{
+  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (&on_server);
+  g_autoptr (MusterMetaGraph) extended = muster_position_add (plain, 2, NULL);
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  for (int which = 0; which < 3; which++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterScaffold) scaffold = muster_scaffold_new (extended, &error);
+    const MusterPositionOptions how = {.own_masters = which == 1};
+    g_autoptr (MusterHook) hook = muster_position_hook_new (&how, &error);
+    const MusterMonitoredTrainingOptions options = {.scaffold = scaffold,
+                                                    .master = master,
+                                                    .own_masters = which != 1,
+                                                    .hooks = &hook,
+                                                    .n_hooks = which != 2,
+                                                    .timeout_us = JOB_LIMIT_US,
+                                                    .save_summaries_steps = MUSTER_NEVER};
+    g_autoptr (MusterMonitoredSession) session =
+        muster_monitored_training_session_new (&options, NULL, NULL, &error);
+    MUSTER_EXPECT_TRUE (session == NULL);
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  }
 }
 
 MUSTER_TEST (PositionFence, refuses_tasks_without_positions)
