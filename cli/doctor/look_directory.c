@@ -243,8 +243,9 @@ check_latest (const Look *self)
                 "other")
           : g_strdup_printf ("check the disk; a restart sets it aside, and resumes from '%s'",
                              before->name);
-  muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_CHECKPOINT,
-                       latest->prefix, remedy, "the latest checkpoint is damaged: %s", why);
+  muster_findings_add (
+      self->doctor->findings, before == NULL ? MUSTER_FINDING_ERROR : MUSTER_FINDING_WARNING,
+      MUSTER_CHECK_CHECKPOINT, latest->prefix, remedy, "the latest checkpoint is damaged: %s", why);
 }
 
 static void

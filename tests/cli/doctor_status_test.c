@@ -292,3 +292,40 @@ MUSTER_TEST (DoctorStatus, takes_no_stall_for_a_cause_while_the_chief_prepares)
                        "the chief has not prepared the model yet: chief:0 is initialising for "
                        "1m00s");
 }
+
+/* A task has waited for a minute. */
+static guint
+n_found_while_waiting (Fixture *self)
+{
+  Muster__Waiter waiter = MUSTER__WAITER__INIT, *waiters[] = {&waiter};
+  waiter.model = self->model.model;
+  waiter.waits_for = (char *)"ready";
+  waiter.age_us = MINUTE;
+  self->status.waiters = waiters;
+  self->status.n_waiters = 1;
+  return n_found (self);
+}
+
+MUSTER_TEST (DoctorStatus, names_no_wait_whose_cause_it_has_named)
+{
+  g_auto (Fixture) well, lost, preparing, paused, both;
+  fixture_init (&well);
+  fixture_init (&lost);
+  fixture_init (&preparing);
+  fixture_init (&paused);
+  fixture_init (&both);
+  fixture_add_job (&paused, "left");
+  fixture_add_job (&both, "left");
+  lost.model.alive = both.model.alive = FALSE;
+  lost.model.lost_age_us = both.model.lost_age_us = MINUTE;
+  preparing.model.phase = MUSTER__PHASE__RESTORING;
+  paused.job.min_tasks = both.job.min_tasks = 3;
+  paused.job.waiting = both.job.waiting = TRUE;
+
+  MUSTER_EXPECT_EQ (n_found_while_waiting (&well), 1u);
+  MUSTER_EXPECT_EQ (n_found_while_waiting (&lost), 1u);
+  MUSTER_EXPECT_EQ (n_found_while_waiting (&preparing), 1u);
+  MUSTER_EXPECT_EQ (n_found_while_waiting (&paused), 1u);
+  MUSTER_EXPECT_STREQ (only (&both, MUSTER_FINDING_ERROR, MUSTER_CHECK_TASKS),
+                       "the job doesn't train, waiting for tasks: 1 of at least 3");
+}

@@ -150,6 +150,8 @@ class Masters(TestCase):
         found = self.doctor(env={**os.environ, "TF_CONFIG": json.dumps(cluster)})
         self.assert_finds(found, "tasks", "ps:0", "127.0.0.1:1", "start ps:0")
         self.assertEqual([place["place"] for place in found["places"]], [target])
+        named = self.doctor(target, env={**os.environ, "TF_CONFIG": json.dumps(cluster)})
+        self.assertEqual(named["findings"], [], "of another job, maybe")
 
     def test_refuses_what_is_no_place(self):
         for words in ([], ["local"], ["http://localhost:1"], ["gs://bucket/run"], ["--patience=soon", "run"]):
@@ -262,9 +264,9 @@ class Directories(TestCase):
         self.saved()
         self.damage("model.ckpt-40.data-00000-of-00001")
         found = self.doctor(self.run_dir)
-        self.assert_finds(found, "checkpoint", "model.ckpt-40", "damaged", "resumes from 'model.ckpt-30'")
+        self.assert_finds(found, "checkpoint", "model.ckpt-40", "damaged", "resumes from 'model.ckpt-30'", severity="warning")
         self.damage("model.ckpt-30.data-00000-of-00001")
-        self.assert_finds(self.doctor(self.run_dir), "checkpoint", "model.ckpt-40", "resumes from 'model.ckpt-20'")
+        self.assert_finds(self.doctor(self.run_dir), "checkpoint", "model.ckpt-40", "resumes from 'model.ckpt-20'", severity="warning")
 
     def test_no_whole_checkpoint(self):
         self.saved(1)
