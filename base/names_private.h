@@ -10,4 +10,7 @@ G_BEGIN_DECLS
  * would delay it. */
 char **muster_names_pack (char *const *names, gsize n);
 
+/* The edit distance of a and b in bytes, or limit + 1 if it exceeds limit. */
+guint muster_edit_distance (const char *a, const char *b, guint limit);
+
 G_END_DECLS

@@ -11,7 +11,4 @@ G_BEGIN_DECLS
 const char *muster_suggest_name (const MusterBundleEntry *const *entries, gsize n,
                                  GHashTable *taken, const char *name);
 
-/* The edit distance of a and b in bytes, or limit + 1 if it exceeds limit. */
-guint muster_edit_distance (const char *a, const char *b, guint limit);
-
 G_END_DECLS

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/builder/suggestion_private.h"
 
+#include "base/names_private.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
