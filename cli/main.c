@@ -4,6 +4,7 @@
 #include "cli/checkpoint/checkpoint.h"
 #include "cli/commands/commands.h"
 #include "cli/common/cli.h"
+#include "cli/common/nearest.h"
 #include "cli/doctor/doctor.h"
 #include "cli/output/log.h"
 #include "cli/output/table.h"
@@ -75,6 +76,19 @@ print_help (FILE *to)
 }
 
 static int
+refuse (const char *command)
+{
+  MusterNearest nearest;
+  muster_nearest_begin (&nearest, command);
+  for (gsize i = 0; i < G_N_ELEMENTS (commands); i++)
+    muster_nearest_try (&nearest, commands[i].name);
+  g_autofree char *meant = muster_nearest_text (&nearest, "");
+  muster_cli_say (stderr, "muster: unknown command '%s'%s\n", command,
+                  *meant != '\0' ? meant : "; `muster help` lists the commands");
+  return MUSTER_EXIT_BAD_INPUT;
+}
+
+static int
 run (int argc, char **argv)
 {
   for (gsize i = 0; i < G_N_ELEMENTS (commands); i++)
@@ -82,9 +96,7 @@ run (int argc, char **argv)
       muster_take_signals (commands[i].name);
       return commands[i].run (argc, argv);
     }
-  muster_cli_say (stderr, "muster: unknown command '%s'; `muster help` lists the commands\n",
-                  argv[0]);
-  return MUSTER_EXIT_BAD_INPUT;
+  return refuse (argv[0]);
 }
 
 /* "help COMMAND [VERB]" is "COMMAND [VERB] --help". */

@@ -4,6 +4,7 @@
 #include "checkpoint/state/checkpoint_state.h"
 #include "cli/checkpoint/checkpoint_open.h"
 #include "cli/common/cli.h"
+#include "cli/common/nearest.h"
 #include "cli/output/json.h"
 #include "cli/output/table.h"
 
@@ -93,6 +94,18 @@ print_usage (gboolean asked)
   return asked ? MUSTER_EXIT_DONE : MUSTER_EXIT_BAD_INPUT;
 }
 
+static int
+refuse (const char *verb)
+{
+  MusterNearest nearest;
+  muster_nearest_begin (&nearest, verb);
+  for (gsize i = 0; i < G_N_ELEMENTS (verbs); i++)
+    muster_nearest_try (&nearest, verbs[i].verb);
+  g_autofree char *meant = muster_nearest_text (&nearest, "");
+  muster_cli_say (stderr, "muster: checkpoint: unknown verb '%s'%s\n\n", verb, meant);
+  return print_usage (FALSE);
+}
+
 /* The first word is the verb, wherever the options are. */
 int
 muster_cli_checkpoint (int argc, char **argv)
@@ -115,6 +128,5 @@ muster_cli_checkpoint (int argc, char **argv)
         rest[n++] = argv[j];
     return verbs[i].run (n, rest);
   }
-  muster_cli_say (stderr, "muster: checkpoint: unknown verb '%s'\n\n", argv[at]);
-  return print_usage (FALSE);
+  return refuse (argv[at]);
 }

@@ -2,13 +2,11 @@
 #include "cli/common/config_file.h"
 
 #include "base/files/read_file_private.h"
+#include "cli/common/nearest.h"
 
 #include <string.h>
 
-/* The most letters in which a misspelt name may differ from the one that is suggested. */
-#define MOST_TYPOS   3
-#define LONGEST_NAME 64
-#define MAX_FILE     ((gsize)1 << 20)
+#define MAX_FILE ((gsize)1 << 20)
 
 struct _MusterConfigFile {
   char *path;
@@ -115,28 +113,6 @@ muster_config_file_load (const char *path, const char *group, GError **error)
 
 /* --- names --- */
 
-/* The number of letters to add, remove or change that turn one name into the other. */
-static guint
-distance (const char *a, const char *b)
-{
-  guint row[LONGEST_NAME + 1];
-  gsize n = strlen (b);
-  if (n > LONGEST_NAME)
-    return G_MAXUINT;
-  for (guint j = 0; j <= n; j++)
-    row[j] = j;
-  for (guint i = 1; a[i - 1] != '\0'; i++) {
-    guint diagonal = row[0];
-    row[0] = i;
-    for (guint j = 1; j <= n; j++) {
-      guint changed = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = MIN (changed, MIN (row[j], row[j - 1]) + 1);
-    }
-  }
-  return row[n];
-}
-
 static const GOptionEntry *
 find_entry (const GOptionEntry *entries, const char *name)
 {
@@ -150,22 +126,14 @@ static gboolean
 fail_for_unknown (MusterConfigFile *self, const GOptionEntry *entries, const char *key,
                   GError **error)
 {
-  const char *nearest = NULL;
-  guint typos = MOST_TYPOS + 1;
-  for (const GOptionEntry *it = entries; it->long_name != NULL; it++) {
-    guint n = distance (key, it->long_name);
-    if (n < typos) {
-      typos = n;
-      nearest = it->long_name;
-    }
-  }
-  muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s:%u: unknown option '%s'", self->path,
-               GPOINTER_TO_UINT (g_hash_table_lookup (self->lines, key)), key);
-  if (error != NULL && nearest != NULL) {
-    g_autofree char *before = g_steal_pointer (&(*error)->message);
-    (*error)->message = g_strdup_printf ("%s; did you mean '%s'?", before, nearest);
-  }
-  return FALSE;
+  MusterNearest nearest;
+  muster_nearest_begin (&nearest, key);
+  for (const GOptionEntry *it = entries; it->long_name != NULL; it++)
+    muster_nearest_try (&nearest, it->long_name);
+  g_autofree char *meant = muster_nearest_text (&nearest, "");
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s:%u: unknown option '%s'%s",
+                      self->path, GPOINTER_TO_UINT (g_hash_table_lookup (self->lines, key)), key,
+                      meant);
 }
 
 /* --- values --- */

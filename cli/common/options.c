@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/stores/default_storage.h"
 #include "cli/common/cli.h"
+#include "cli/common/nearest.h"
 #include "cli/output/log.h"
 #include "cli/output/table.h"
 #include "master/remote/target.h"
@@ -315,6 +316,23 @@ check_common (const char *command, MusterCliWants wants, MusterCliOptions *optio
          muster_cli_duration (options->timeout, &options->timeout_us, error);
 }
 
+/* GLib names an unknown option: "Unknown option --stesp=3". */
+static void
+suggest_option (const GArray *entries, GError *error)
+{
+  MusterNearest nearest;
+  const char *option = strstr (error->message, "--");
+  if (!g_error_matches (error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION) || option == NULL)
+    return;
+  g_autofree char *name = g_strndup (option + 2, strcspn (option + 2, "="));
+  muster_nearest_begin (&nearest, name);
+  for (guint i = 0; i < entries->len; i++)
+    muster_nearest_try (&nearest, g_array_index (entries, GOptionEntry, i).long_name);
+  g_autofree char *meant = muster_nearest_text (&nearest, "--");
+  g_autofree char *before = error->message;
+  error->message = g_strconcat (before, meant, NULL);
+}
+
 /* Parses the options of words; the others go to *rest, or are refused where that is NULL. */
 static gboolean
 parse_words (GOptionContext *context, MusterCliWants wants, const MusterCliOptions *options,
@@ -353,8 +371,10 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
     print_help (command, usage, summary, all);
     exit (MUSTER_EXIT_DONE);
   }
-  if (parse_words (context, wants, options, &words, rest, error))
+  g_autoptr (GError) failure = NULL;
+  if (parse_words (context, wants, options, &words, rest, &failure))
     return check_common (command, wants, options, error);
-  g_prefix_error (error, "%s: ", command);
+  suggest_option (all, failure);
+  g_propagate_prefixed_error (error, g_steal_pointer (&failure), "%s: ", command);
   return FALSE;
 }

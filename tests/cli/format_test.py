@@ -269,7 +269,17 @@ class Help(Case):
             self.assertEqual(text("help", *command), text(*command, "--help"))
             self.assertIn("muster " + " ".join(command), text("help", *command))
         self.assertEqual(text("help"), text("--help"))
-        self.assertIn("unknown command 'prepar'", run("help", "prepar", code=3).stderr.decode())
+        self.assertIn("unknown command 'prepar'; did you mean 'prepare'?", run("help", "prepar", code=3).stderr.decode())
+
+    def test_a_misspelt_word_is_told_with_the_nearest(self):
+        for words, said in ((["statsu"], "unknown command 'statsu'; did you mean 'status'?"),
+                            (["xyz"], "unknown command 'xyz'; `muster help` lists the commands"),
+                            (["checkpoint", "lst"], "unknown verb 'lst'; did you mean 'list'?"),
+                            (["checkpoint", "vaporise"], "unknown verb 'vaporise'\n"),
+                            (["train", "--stesp=3"], "train: Unknown option --stesp=3; did you mean '--steps'?\n"),
+                            (["checkpoint", "list", "--varify", "run"], "Unknown option --varify; did you mean '--verify'?\n"),
+                            (["wait", "--elsewhere"], "wait: Unknown option --elsewhere\n")):
+            self.assertIn(said, run(*words, code=3).stderr.decode())
 
     def test_every_option_with_a_value_has_its_default_or_is_required(self):
         for command in COMMANDS:
