@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <glib.h>
+#include "base/log.h"
 
 G_BEGIN_DECLS
 
@@ -52,9 +52,6 @@ muster_log_enabled (GLogLevelFlags level)
   const guint least = __atomic_load_n (&muster_log_least_severe, __ATOMIC_RELAXED);
   return (guint)level <= least || (least == 0 && muster_log_determine (level));
 }
-
-/* Sets the least severe level that is on, in place of G_MESSAGES_DEBUG's. */
-void muster_log_set_level (GLogLevelFlags level);
 
 /* A bound on messages of one kind that a client can cause. Zero-initialised, it may be static. */
 typedef struct {

@@ -25,6 +25,8 @@ _ENGINE = {"LocalMaster": "Master", "LocalMasterOptions": "MasterOptions"}  # by
 def _find(name):
     if name == "checkpoint":
         return importlib.import_module("muster.checkpoint")
+    if name == "use_logging":
+        return importlib.import_module("muster._log").use_logging
     if name in _ENGINE:
         return getattr(importlib.import_module("gi.repository.MusterEngine"), _ENGINE[name])
     library = importlib.import_module("gi.repository.Muster")
@@ -50,4 +52,4 @@ def __getattr__(name):
 
 def __dir__():
     library = importlib.import_module("gi.repository.Muster")
-    return sorted({each for each in dir(library) if not each.startswith("_")} | {*_ENGINE, "checkpoint", "__version__", "__doc__", "__name__"})
+    return sorted({each for each in dir(library) if not each.startswith("_")} | {*_ENGINE, "checkpoint", "use_logging", "__version__", "__doc__", "__name__"})

@@ -1,3 +1,6 @@
+import logging
+from typing import Optional
+
 from gi.repository import MusterEngine as _engine
 from gi.repository.Muster import *
 
@@ -6,3 +9,4 @@ from . import checkpoint as checkpoint
 LocalMaster = _engine.Master
 LocalMasterOptions = _engine.MasterOptions
 __version__: str
+def use_logging(logger: Optional[logging.Logger] = ..., level: Optional[int] = ...) -> None: ...

@@ -76,6 +76,12 @@ class Errors(case.TestCase):
         self.assertEqual(Muster.error_to_wire(GLib.Error.new_literal(Gio.io_error_quark(), "no", Gio.IOErrorEnum.NO_SPACE)), 8)
 
 
+class Log(case.TestCase):
+    def test_has_a_level(self):
+        Muster.log_set_level(GLib.LogLevelFlags.LEVEL_INFO)
+        Muster.log_set_level(GLib.LogLevelFlags.LEVEL_WARNING)
+
+
 class Version(case.TestCase):
     def test_the_headers_and_the_library_agree(self):
         numbers = (Muster.MAJOR_VERSION, Muster.MINOR_VERSION, Muster.MICRO_VERSION)

@@ -6,6 +6,8 @@ import os
 import pathlib
 import pickle
 import pydoc
+import signal
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), "../../python")))
@@ -225,7 +227,12 @@ class Functions(case.TestCase):
         builder.input("v")
         builder.input("start")
         builder.attr_type("T", muster.DType.FLOAT)
-        manager = muster.SessionManager(builder.end())
+        graph = builder.end()
+        manager = muster.SessionManager(graph)
+        options = muster.ScaffoldOptions(init_op="set", ready_op="", init_feeds={"start:0": 7.0})
+        scaffold = muster.Scaffold.new_with(muster.MetaGraph.new_for_graph(graph), options)
+        with muster.MonitoredSession(scaffold=scaffold, master=MusterEngine.Master.new()) as session:
+            self.assertEqual(float(session.run("v:0")), 7)
         with manager.prepare_session(MusterEngine.Master.new(), init_op="set", init_feeds={"start:0": 5.0}) as session:
             self.assertEqual(float(session.run("v:0")), 5)
 
@@ -266,7 +273,59 @@ class Pickling(case.TestCase):
             self.assertEqual(pickle.loads(pickle.dumps(tensor)), tensor)
 
 
+LOGGING = """
+import logging, sys
+sys.path.insert(0, sys.argv[1])
+import case, muster
+from case import GLib
+
+class Keep(logging.Handler):
+    records = []
+    def emit(self, record):
+        self.records.append(record)
+
+logger = logging.getLogger("muster")
+logger.addHandler(Keep())
+logger.propagate = False
+logger.setLevel(logging.INFO)
+muster.use_logging()
+scaffold = case.linreg()
+manager = muster.SessionManager(scaffold.graph(), ready_op=scaffold.ready_op(), local_init_op=scaffold.local_init_op())
+manager.prepare_session(muster.LocalMaster(), init_op=scaffold.init_op())
+said = [(record.levelname, record.getMessage()) for record in Keep.records]
+assert ("INFO", "Running local_init_op.") in said, said
+assert all(record.muster["event"] for record in Keep.records), [record.muster for record in Keep.records]
+n = len(said)
+muster.use_logging(level=logging.WARNING)
+manager.prepare_session(muster.LocalMaster(), init_op=scaffold.init_op())
+assert len(Keep.records) == n, said
+GLib.log_variant("Other", GLib.LogLevelFlags.LEVEL_WARNING, GLib.Variant("a{sv}", {"MESSAGE": GLib.Variant("s", "of another")}))
+assert len(Keep.records) == n, said
+"""
+
+
+class Logging(case.TestCase):
+    def test_gets_what_is_asked_for(self):
+        program = os.path.join(self.folder, "program.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(LOGGING.replace("import case", "sys.path.insert(0, sys.argv[2])\nimport case"))
+        done = subprocess.run([sys.executable, program, case.ROOT + "/tests/python", case.ROOT + "/python"], timeout=60, check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("of another", done.stdout)
+
+
 class Blocks(case.TestCase):
+    def test_a_preemption_has_the_signals(self):
+        seen = []
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, lambda *_: seen.append("mine")))
+        with muster.Preemption(0, None) as preemption:
+            os.kill(os.getpid(), signal.SIGTERM)
+            while not preemption.is_requested():
+                pass
+        os.kill(os.getpid(), signal.SIGTERM)
+        self.assertEqual((preemption.get_report().signal_number, seen), (signal.SIGTERM, ["mine"]))
+
     def test_a_membership_is_left(self):
         master = muster.Master.new_for_target(self.serve())
         with master.join(muster.Join("m", "worker:0", 4)) as member:

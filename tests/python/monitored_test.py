@@ -266,6 +266,7 @@ class Scaffolds(case.TestCase):
         self.assertTrue(plain.summary_op())
         given = Muster.ScaffoldOptions.new(None)
         given.train_op = plain.init_op()
+        given.feed("x:0", case.tensor("f", [1]))
         again = Muster.Scaffold.new_with(meta_graph, given.copy())
         self.assertEqual(again.train_op(), plain.init_op())
         self.assertEqual(Muster.Scaffold.new_with(meta_graph, Muster.ScaffoldOptions.new(again)).train_op(), plain.init_op())

@@ -220,6 +220,8 @@ class Preemptions(case.TestCase):
             if preemption.is_requested() or pause.wait(0.01):
                 break
         self.assertTrue(preemption.is_requested())
+        preemption.release_signals()
+        self.assertTrue(Muster.Preemption.new(0, None).take_signals(False))
 
 
 class Monitored(case.TestCase):

@@ -10,6 +10,7 @@
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/ready_op.h"
+#include "graph/step_copy_private.h"
 #include "saver/builder/saver_complete_private.h"
 #include "train/completion/completion.h"
 #include "train/monitored/scaffold_private.h"
@@ -37,15 +38,6 @@ G_DEFINE_BOXED_TYPE (MusterScaffold, muster_scaffold, muster_scaffold_ref, muste
 
 /* --- given pieces --- */
 
-static MusterFeed *
-copy_feeds (const MusterFeed *feeds, gsize n)
-{
-  MusterFeed *own = g_new0 (MusterFeed, n);
-  for (gsize i = 0; i < n; i++)
-    own[i] = (MusterFeed){g_strdup (feeds[i].name), muster_tensor_ref (feeds[i].tensor)};
-  return own;
-}
-
 /* Merges both; the value given first wins (MON.8). */
 static void
 take_given (MusterScaffold *self, const MusterScaffoldOptions *options)
@@ -72,7 +64,7 @@ take_given (MusterScaffold *self, const MusterScaffoldOptions *options)
   if (self->given.init_func_owner != NULL)
     g_bytes_ref (self->given.init_func_owner);
   self->given.init_feeds =
-      copy_feeds (own_feeds ? o->init_feeds : base->init_feeds, self->given.n_init_feeds);
+      muster_feeds_copy (own_feeds ? o->init_feeds : base->init_feeds, self->given.n_init_feeds);
 }
 
 static void
@@ -83,11 +75,7 @@ clear_given (MusterScaffoldOptions *given)
       given->summary_op, given->train_op,      given->global_step};
   for (gsize i = 0; i < G_N_ELEMENTS (strings); i++)
     g_free ((char *)strings[i]);
-  for (gsize i = 0; i < given->n_init_feeds; i++) {
-    g_free ((char *)given->init_feeds[i].name);
-    muster_tensor_unref (given->init_feeds[i].tensor);
-  }
-  g_free ((MusterFeed *)given->init_feeds);
+  muster_feeds_free (given->init_feeds, given->n_init_feeds);
   g_clear_pointer (&given->init_func_owner, g_bytes_unref);
 }
 

@@ -98,6 +98,17 @@ GType muster_scaffold_options_get_type (void);
 MusterScaffoldOptions *muster_scaffold_options_new (MusterScaffold *copy_from);
 
 /**
+ * muster_scaffold_options_feed:
+ * @self: options from new or copy
+ * @name: the tensor to feed: "x:0" or "x"
+ * @value: its value, which is referenced
+ *
+ * Adds a feed for the init op.
+ */
+void muster_scaffold_options_feed (MusterScaffoldOptions *self, const char *name,
+                                   MusterTensor *value);
+
+/**
  * muster_scaffold_options_set_init_func:
  * @self: options from new or copy
  * @init_func: (nullable) (scope notified) (closure user_data) (destroy destroy): initialises the

@@ -51,13 +51,23 @@ MusterPreemption *muster_preemption_new (gint64 grace_us, MusterClock *clock);
  * @self: the preemption
  * @with_sigint: TRUE: SIGINT, too; a second one ends the process at once
  *
- * Handles SIGTERM as long as this object lives. The handler wakes a thread that enforces the grace,
- * also while another thread is in a run. One at a time in a process: ALREADY_EXISTS.
+ * Handles SIGTERM as long as this object lives, or until [method@Preemption.release_signals]. The
+ * handler wakes a thread that enforces the grace, also while another thread is in a run. One at a
+ * time in a process: ALREADY_EXISTS.
  *
  * Returns: FALSE with an error if the handler can't be set
  */
 gboolean muster_preemption_take_signals (MusterPreemption *self, gboolean with_sigint,
                                          GError **error);
+
+/**
+ * muster_preemption_release_signals:
+ * @self: the preemption
+ *
+ * Restores the handlers from before [method@Preemption.take_signals]; without that it does nothing.
+ * A preemption that was requested is enforced as before.
+ */
+void muster_preemption_release_signals (MusterPreemption *self);
 
 /**
  * muster_preemption_watch:

@@ -148,14 +148,23 @@ muster_preemption_watch (MusterPreemption *self, GError **error)
 }
 
 void
+muster_preemption_release_signals (MusterPreemption *self)
+{
+  g_return_if_fail (self != NULL);
+
+  if (!self->has_signals)
+    return;
+  (void)sigaction (SIGTERM, &before_term, NULL);
+  if (self->has_sigint)
+    (void)sigaction (SIGINT, &before_int, NULL);
+  self->has_signals = FALSE;
+  g_atomic_pointer_set (&taker, NULL);
+}
+
+void
 muster_preemption_stop_watching (MusterPreemption *self)
 {
-  if (self->has_signals) {
-    (void)sigaction (SIGTERM, &before_term, NULL);
-    if (self->has_sigint)
-      (void)sigaction (SIGINT, &before_int, NULL);
-    g_atomic_pointer_set (&taker, NULL);
-  }
+  muster_preemption_release_signals (self);
   if (self->watcher != NULL) {
     g_atomic_int_set (&self->is_ending, 1);
     g_mutex_lock (&self->lock);

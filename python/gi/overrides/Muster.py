@@ -265,6 +265,18 @@ def __exit__(self, kind, failure, trace):  # noqa: F811
         return False
 
 
+@_added_to("Preemption")
+def __enter__(self):  # noqa: F811
+    """Handles SIGTERM until the block ends."""
+    self.take_signals(False)
+    return self
+
+
+@_added_to("Preemption")
+def __exit__(self, *failure):  # noqa: F811
+    self.release_signals()
+
+
 @_added_to("Membership")
 def __enter__(self):  # noqa: F811
     return self
