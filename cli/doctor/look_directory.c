@@ -241,8 +241,9 @@ check_latest (const Look *self)
           ? g_strdup (
                 "copy one from a backup with `muster checkpoint copy BACKUP DIR`: there is no "
                 "other")
-          : g_strdup_printf ("check the disk; a restart sets it aside, and resumes from '%s'",
-                             before->name);
+          : g_strdup_printf (
+                "check the disk or the store; a restart sets it aside, and resumes from '%s'",
+                before->name);
   muster_findings_add (
       self->doctor->findings, before == NULL ? MUSTER_FINDING_ERROR : MUSTER_FINDING_WARNING,
       MUSTER_CHECK_CHECKPOINT, latest->prefix, remedy, "the latest checkpoint is damaged: %s", why);
