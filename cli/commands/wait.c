@@ -40,7 +40,7 @@ report_result (const MusterCliResult *result)
     g_autoptr (JsonBuilder) builder = muster_json_new_line ();
     muster_cli_result_json (builder, result);
     muster_json_print_line (builder);
-  } else if (result->error == NULL) {
+  } else if (result->error == NULL && !result->options->quiet) {
     g_autofree char *took = muster_format_duration (result->took_us);
     g_autofree char *spent = muster_cli_in_phases (result->report);
     muster_cli_say (stdout, "ready after %s%s\n", took, spent);
@@ -104,7 +104,8 @@ say (Wait *self, const char *why)
   g_free (self->why);
   self->why = copy;
   self->said_us = now_us ();
-  muster_cli_say (stderr, "waiting for %s at %s: %s\n", options->model, options->target, why);
+  if (!options->quiet)
+    muster_cli_say (stderr, "waiting for %s at %s: %s\n", options->model, options->target, why);
   g_autofree char *status = g_strdup_printf ("waiting for %s: %s", options->model, why);
   muster_notify_status (status);
 }
@@ -274,25 +275,45 @@ wait_by_name (const MusterCliOptions *options)
   return muster_cli_leave (report_wait (&wait, error));
 }
 
+/* The options of its own. */
+typedef struct {
+  gboolean json_lines, quiet;
+} Own;
+
+static gboolean
+parse (int argc, char **argv, MusterFlags *flags, Own *own, MusterCliOptions *options,
+       GError **error)
+{
+  static const GOptionEntry entries[] = {
+      {"progress", 0, 0, G_OPTION_ARG_NONE, MUSTER_CLI_AT (Own, json_lines),
+       "with --json: also print a line for each change", NULL},
+      {"quiet", 0, 0, G_OPTION_ARG_NONE, MUSTER_CLI_AT (Own, quiet),
+       "print nothing but the reason of a failure, and the result with --json", NULL},
+      {NULL}};
+  muster_flags_add (flags, entries, own);
+  if (!muster_cli_parse (argc, argv, "", summary, muster_flags_entries (flags),
+                         MUSTER_CLI_OPERATION | MUSTER_CLI_SHARED | MUSTER_CLI_BY_NAME, options,
+                         NULL, error) ||
+      !muster_flags_apply (flags, error))
+    return FALSE;
+  options->quiet = own->quiet;
+  return !own->quiet || !own->json_lines ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "wait: --quiet can't be combined with --progress");
+}
+
 int
 muster_cli_wait (int argc, char **argv)
 {
-  static const GOptionEntry entries[] = {{"progress", 0, 0, G_OPTION_ARG_NONE, NULL,
-                                          "with --json: also print a line for each change", NULL},
-                                         {NULL}};
-  gboolean json_lines = FALSE;
+  Own own = {0};
   MusterSessionManagerOptions manager = {0};
   g_auto (MusterCliOptions) options = {0};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterFlags) flags = muster_flags_new ("wait");
   muster_flags_add_options (flags, MUSTER_TYPE_SESSION_MANAGER_OPTIONS, &manager);
-  muster_flags_add (flags, entries, &json_lines);
-  if (!muster_cli_parse (argc, argv, "", summary, muster_flags_entries (flags),
-                         MUSTER_CLI_OPERATION | MUSTER_CLI_SHARED | MUSTER_CLI_BY_NAME, &options,
-                         NULL, &error) ||
-      !muster_flags_apply (flags, &error))
+  if (!parse (argc, argv, flags, &own, &options, &error))
     return muster_cli_fail (error);
   if (options.meta_graph == NULL)
     return wait_by_name (&options);
-  return wait_for_model (&options, manager.recovery_wait_us, json_lines);
+  return wait_for_model (&options, manager.recovery_wait_us, own.json_lines);
 }

@@ -36,6 +36,7 @@ typedef struct {
   char *target;      /* (owned) --master=TARGET */
   char *timeout;     /* (owned) --timeout=SECONDS */
   gboolean json;     /* --json */
+  gboolean quiet;    /* --quiet of a command that waits: it reports nothing but a failure */
   char *model;       /* (owned) --model=NAME, or the meta graph's file name without .meta */
   char *task;        /* (owned) (nullable) --task=worker:3 */
   char *cluster;     /* (owned) (nullable) --cluster=ps:0=HOST:PORT,… */

@@ -113,7 +113,7 @@ muster_cli_scaffold (const MusterCliOptions *options, GError **error)
   MusterScaffold *scaffold = muster_scaffold_load_with (
       options->meta_graph, (const char *const *)options->train_ops, error);
   const char *const *added = scaffold != NULL ? muster_scaffold_completed (scaffold) : NULL;
-  for (; added != NULL && *added != NULL && !options->json; added++)
+  for (; added != NULL && *added != NULL && !options->json && !options->quiet; added++)
     muster_cli_say (stderr, "%s: %s\n", options->model, *added);
   return scaffold;
 }

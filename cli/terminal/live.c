@@ -267,9 +267,10 @@ muster_live_new (const char *doing, const MusterCliOptions *options, gboolean js
   gboolean is_terminal = muster_cli_is_terminal (stderr);
   self->doing = doing;
   self->options = options;
-  self->shows = options->json ? (json_lines ? SHOWS_JSON : SHOWS_NOTHING)
-                : is_terminal ? SHOWS_BLOCK
-                              : SHOWS_LINES;
+  self->shows = options->json    ? (json_lines ? SHOWS_JSON : SHOWS_NOTHING)
+                : options->quiet ? SHOWS_NOTHING
+                : is_terminal    ? SHOWS_BLOCK
+                                 : SHOWS_LINES;
   self->coloured = is_terminal && g_getenv ("NO_COLOR") == NULL;
   self->started_us = muster_clock_now_us (muster_system_clock ());
   self->deadline_us = muster_deadline_after (self->started_us, options->timeout_us);

@@ -7,7 +7,8 @@ G_BEGIN_DECLS
 
 /* MusterLive displays an operation of the session manager while it waits. On a terminal, a block
  * that is redrawn in place, with a line for each component and the remaining time; elsewhere, a
- * line when the reason changes and every 30 s; with --json nothing, or a JSON line for each change.
+ * line when the reason changes and every 30 s; with --quiet nothing; with --json nothing, or a JSON
+ * line for each change.
  * A service manager is notified of the same (cli/output/notify.h). The log is printed above it. It
  * draws on its own thread, which also receives SIGINT, SIGTERM and SIGHUP: the first cancels the
  * operation, which closes its session; a second exits at once. The terminal is restored. */

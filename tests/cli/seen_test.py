@@ -116,6 +116,26 @@ def prints_lines_when_piped(model):
     check("\x1b" not in err, "no control codes", err)
 
 
+def says_nothing_but_a_failure_when_quiet(model):
+    for who in model, ["--model=digits", model[1]]:
+        code, out, err = run("wait", *who, "--timeout=" + PATIENCE, "--quiet")
+        check(code == 1 and out == "", "not ready", (code, out))
+        check(err.startswith("muster: not ready after ") and "waiting for" not in err, "only why", err)
+    code, _, err = run("wait", *model, "--quiet", "--json", "--progress")
+    check(code == 3 and "--progress" in err, "either", err)
+    it = Terminal([MUSTER, "wait", *model, "--timeout=" + PATIENCE, "--quiet"])
+    code = it.end()
+    check(code == 1 and it.seen.startswith("muster: not ready after "), "on a terminal, too", it.seen)
+
+
+def is_quiet_about_success(model):
+    """Of a model that is ready."""
+    for who in model, ["--model=digits", model[1]]:
+        check(run("wait", *who, "--quiet") == (0, "", ""), "nothing", who)
+    code, out, err = run("wait", *model, "--quiet", "--json")
+    check((code, err) == (0, "") and json.loads(out)["outcome"] == "ready", "the result", (out, err))
+
+
 def names_the_chief_of_a_cluster(model):
     """Its worker's own master isn't where the chief is to be started."""
     own = model[1].split("//")[1]
@@ -278,10 +298,12 @@ def main():
         draws_a_block_and_takes_it_away(model)
         brings_the_cursor_back(model)
         prints_lines_when_piped(model)
+        says_nothing_but_a_failure_when_quiet(model)
         names_the_chief_of_a_cluster(model)
         draws_one_story_as_text_and_json(model)
         follows_the_chief_to_the_end_of_its_job(model)
         writes_a_trace(model, folder)
+        is_quiet_about_success(model)
     with served() as model, tempfile.TemporaryDirectory() as folder:
         tells_a_services_manager(model, folder)
         wakes_for_nothing_while_nobody_listens(folder)
