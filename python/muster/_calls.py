@@ -53,7 +53,7 @@ class Signature:
         self.names = [argument.get_name() for argument in passed]
         closures = {argument.get_closure() for argument in arguments}
         self.nullable = {arguments[i].get_name() for i in closures if 0 <= i < len(arguments)} | {argument.get_name() for argument in passed if argument.may_be_null() or argument.is_optional()}
-        self.time = next((name for name in self.names if name in _blocking.TIMES), None)
+        self.time = next((name for name in self.names if name in _blocking.TIMES and not self.name.startswith("deadline_")), None)
         self.options, self.options_type = next(
             ((argument.get_name(), _options_type(argument, namespace)) for argument in passed if _options_type(argument, namespace)), (None, None))
         self.has_report = "report" in self.names
@@ -247,6 +247,7 @@ def with_callback(awaitable, in_c):
         return (in_c if is_given else awaitable)(*args, **keywords)
 
     start.__name__ = start.__qualname__ = awaitable.__name__
+    start.__module__ = "muster"
     start.__doc__ = awaitable.__doc__
     start.__text_signature__ = awaitable.__text_signature__
     return start
@@ -254,6 +255,7 @@ def with_callback(awaitable, in_c):
 
 def _describe(start, name):
     start.__name__ = start.__qualname__ = name + "_async"
+    start.__module__ = "muster"
     start.__doc__ = "%s () on a thread of its own, with the same arguments: `await` gives what it returns." % name
     return start
 

@@ -30,12 +30,9 @@ class _Adapting:
             self.adapt_class(made, info)
         elif isinstance(info, _gi.EnumInfo) and not info.is_flags():
             self.name_values(made)
-        elif isinstance(info, _gi.FunctionInfo) and self._is_adapted(name):
+        elif isinstance(info, _gi.FunctionInfo):
             made = self._function(name)
         return made
-
-    def _is_adapted(self, name):
-        return not name.startswith("deadline_")
 
     def _function(self, name):
         is_in_c = name.endswith("_async") and self.find(name[:-len("_async")]) is not None
@@ -54,10 +51,8 @@ class _Adapting:
         """All that can be asked for."""
         infos = _gi.Repository.get_default().get_infos(self.name)
         names = {info.get_name() for info in infos if not isinstance(info, _gi.CallbackInfo)}
-        return names | {info.get_name() + "_async" for info in infos if isinstance(info, _gi.FunctionInfo) and self._waits(info)}
-
-    def _waits(self, info):
-        return self._is_adapted(info.get_name()) and self.adapt_function(info, None)[1] is not None
+        return names | {info.get_name() + "_async" for info in infos
+                        if isinstance(info, _gi.FunctionInfo) and self.adapt_function(info, None)[1] is not None}
 
 
 def adapt(namespace, *how):

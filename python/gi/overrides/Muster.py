@@ -405,6 +405,7 @@ def _construct(cls, new):
         if type(self) is not cls:
             super(cls, self).__init__(*args, **keywords)
 
+    make.__module__ = init.__module__ = "muster"
     text = getattr(getattr(new, "__func__", new), "__text_signature__", "()")
     make.__text_signature__ = text if text.startswith("(cls") else text.replace("(", "(cls, ", 1).replace(", )", ")")
     cls.__new__, cls.__init__ = staticmethod(make), init
@@ -529,7 +530,7 @@ def _adapt_class(cls, info):
     if isinstance(info, _gi.StructInfo) and info.get_name().endswith(_options.NAMES):
         _options.nest(Muster, cls, info)
     for function in _added.get(cls.__name__, []) if info.get_namespace() == "Muster" else []:
-        function.raw = vars(cls).get(function.__name__)
+        function.raw, function.__module__ = vars(cls).get(function.__name__), "muster"
         is_static = isinstance(function.raw, _gi.FunctionInfo) and not function.raw.is_method()
         setattr(cls, function.__name__, staticmethod(function) if is_static else function)
     _adapt_methods(cls, info)
