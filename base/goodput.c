@@ -89,7 +89,10 @@ muster_goodput_text (const MusterGoodput *self)
   const double percent = floor (muster_goodput_share (self) * 1000) / 10;
   GString *text = g_string_new (NULL);
 
-  g_string_append_printf (text, "goodput %.1f %%: %s of %s lost (", percent, lost, total);
+  if (self->spent_us[MUSTER_TIME_TRAINING] > 0)
+    g_string_append_printf (text, "goodput %.1f %%: %s of %s lost (", percent, lost, total);
+  else
+    g_string_append_printf (text, "goodput: no step trained yet, in %s (", total);
   append_starts (text, self);
   if (self->spent_us[MUSTER_TIME_PAUSED] > 0)
     g_string_append_printf (text, "; waiting for tasks %s", paused);
