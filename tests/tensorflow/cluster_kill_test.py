@@ -197,6 +197,15 @@ class Servers(Job):
     def test_of_a_chief_leave_half_a_step(self):
         self.check("chief:0", 0)
 
+    def test_of_a_chief_leave_half_a_step_beside_a_worker_that_goes_on(self):
+        """Whose next step is refused, which it takes for what it is."""
+        self.begin()
+        self.cluster.kill("chief:0")
+        self.cluster.start("chief:0")
+        peer.await_true(lambda: self.read("muster/begun").min() >= 1 << 48, "the chief has raised the fence")
+        self.finish()
+        self.assertIn("restored", self.ready("chief:0"))
+
 
 class Stops(Job):
 

@@ -192,6 +192,7 @@ MUSTER_TEST (Position, refuses_a_step_that_isnt_the_tasks_next_and_leaves_all_as
     MUSTER_EXPECT_FALSE (step (&f, 1, position, NULL, WHOLE, &error));
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
     MUSTER_EXPECT_TRUE (strstr (error->message, "another process runs as the same task"));
+    MUSTER_EXPECT_NULL (strchr (MUSTER_POSITION_REFUSED, '\'')); /* as TensorFlow has it, too */
   }
   expect_counts (&f, 2, 1, 1, 1);
   MUSTER_EXPECT_EQ (global_step (&f), 1);

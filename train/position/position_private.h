@@ -12,8 +12,9 @@ G_BEGIN_DECLS
   MUSTER_POSITION_PLACEHOLDER ":0" /* int64 scalar, fed: batches before this one */
 #define MUSTER_POSITION_HELD                                                                       \
   "muster/step/held:0" /* runs a task's whole step; the value of hold after it */
-/* What the error of a step begins with that the master refuses, before it has changed anything. */
-#define MUSTER_POSITION_REFUSED "This step isn't the next of task"
+/* What the error of a step begins with that the master refuses, before it has changed anything.
+ * TensorFlow would write an apostrophe with a backslash. */
+#define MUSTER_POSITION_REFUSED "This step is not the next of task"
 
 /* If batches are dealt, a step is one of three, and ends with one of these prefixes: "/held:0" is
  * the value of hold after it, "/dealt:0" what the slot has in hand then. */

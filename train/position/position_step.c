@@ -198,8 +198,8 @@ add_inputs (MusterPositionNodes *self)
   placeholder (self, MUSTER_POSITION_PLACEHOLDER);
   constant (self, "muster/step/what", muster_tensor_new_string (MUSTER_POSITION_REFUSED));
   constant (self, "muster/step/why",
-            muster_tensor_new_string ("whose position is another than the step's (another process "
-                                      "runs as the same task, or did just now):"));
+            muster_tensor_new_string ("whose position is another than that of the step (another "
+                                      "process runs as the same task, or did just now):"));
   constant (self, "muster/step/one", muster_tensor_new_int64 (1));
   constant (self, "muster/step/zero", muster_tensor_new_int64 (0));
   constant (self, "muster/step/n_tasks", muster_tensor_new_int32 ((gint32)self->n_tasks));
