@@ -207,6 +207,20 @@ class Servers(Job):
         self.assertIn("restored", self.ready("chief:0"))
 
 
+@peer.needs_namespace
+class Connections(Job):
+
+    def test_that_end_end_steps_while_their_servers_live(self):
+        """Whose commands have been answered, and wait for no step of theirs to go on: that would take a minute."""
+        self.begin()
+        port = self.cluster.jobs["ps"][0].rsplit(":", 1)[1]
+        ended = subprocess.run(["ss", "-K", "-t", "dport", "=", ":" + port], stdout=subprocess.PIPE, text=True, check=False)
+        if "ESTAB" not in ended.stdout:
+            self.skipTest("`ss -K` ends no connections here")
+        peer.await_true(lambda: "restored" in self.ready("chief:0"), "the chief has restored the model")
+        self.finish()
+
+
 class Stops(Job):
 
     def test_in_order(self):
