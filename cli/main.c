@@ -32,7 +32,7 @@ static const struct {
      "describe a graph: what it needs, and the commands that train, prepare and evaluate it"},
     {"status", muster_cli_status, "show a master's state: models, chiefs, waiting clients, limits"},
     {"doctor", muster_cli_doctor,
-     "find what keeps a job from training, or puts it at a risk, and say what to do"},
+     "find what keeps a job from training or puts it at risk, with the remedy"},
     {"run", muster_cli_run, "run steps of a model: feed, fetch, train"},
     {"save", muster_cli_save, "save a model's variables as a checkpoint"},
     {"finish", muster_cli_finish, "mark a job as over on the master"},

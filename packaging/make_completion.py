@@ -15,14 +15,17 @@ HEADER = """# SPDX-License-Identifier: Apache-2.0
 # Completion for muster(1), made from its options.
 """
 # A value that may be these; the last ones go on.
-TARGETS = ["local", "tensorflow", "grpc://", "grpcs://", "unix:/"]
+SERVED = ["grpc://", "grpcs://", "unix:/"]
+TARGETS = ["local", "tensorflow", *SERVED]
 
 Value = collections.namedtuple("Value", ["kind", "words"])
-FILES, FOLDERS, WORDS, ANY = "files", "folders", "words", "any"
+FILES, FOLDERS, WORDS, PLACES, ANY = "files", "folders", "words", "places", "any"
 
 
 def value_of(name):
     """What completes a value of this name."""
+    if re.match(r"TARGET\|DIR\b", name):
+        return Value(PLACES, SERVED)
     if re.match(r"TARGET\b", name):
         return Value(WORDS, TARGETS)
     if re.match(r"(FILE|PREFIX|A)\b", name):
@@ -120,7 +123,8 @@ _muster() {
 }
 complete -F _muster muster
 """
-BASH_ACTIONS = {FILES: "compopt -o filenames; _muster_reply -f", FOLDERS: "compopt -o filenames; _muster_reply -d"}
+BASH_ACTIONS = {FILES: "compopt -o filenames; _muster_reply -f", FOLDERS: "compopt -o filenames; _muster_reply -d",
+                PLACES: "_muster_reply -W '%s'; ((${#COMPREPLY[@]})) || { compopt -o filenames; _muster_reply -d; }" % " ".join(SERVED)}
 
 
 def bash(commands):
@@ -139,6 +143,11 @@ ZSH = r"""
 _muster_targets() {
   compadd local tensorflow
   compadd -S '' grpc:// grpcs:// unix:/
+}
+
+_muster_places() {
+  compadd -S '' grpc:// grpcs:// unix:/
+  _files -/
 }
 
 _muster_commands() {
@@ -167,7 +176,7 @@ _muster() {
 
 _muster "$@"
 """
-ZSH_ACTIONS = {FILES: "_files", FOLDERS: "_files -/", ANY: " "}
+ZSH_ACTIONS = {FILES: "_files", FOLDERS: "_files -/", PLACES: "_muster_places", ANY: " "}
 
 
 def zsh_text(text, special):
@@ -235,7 +244,8 @@ complete -c muster -f
 complete -c muster -n '__muster_lacks' -a help -d 'show the help of a command'
 @lines@
 """
-FISH_ACTIONS = {FILES: "-r -F", FOLDERS: "-x -a '(__fish_complete_directories)'", ANY: "-x"}
+FISH_ACTIONS = {FILES: "-r -F", FOLDERS: "-x -a '(__fish_complete_directories)'",
+                PLACES: "-x -a '%s (__fish_complete_directories)'" % " ".join(SERVED), ANY: "-x"}
 
 
 def fish_text(text):

@@ -10,7 +10,7 @@ G_BEGIN_DECLS
 
 typedef enum {
   MUSTER_FINDING_ERROR,   /* the job stands still, or wouldn't resume */
-  MUSTER_FINDING_WARNING, /* it goes on, with a loss or at a risk */
+  MUSTER_FINDING_WARNING, /* it goes on, with a loss or at risk */
 } MusterSeverity;
 
 /* What was checked, causes before their effects: that order decides between findings of one

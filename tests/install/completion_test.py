@@ -29,6 +29,8 @@ LINES = {
     "muster serve --master=grpcs": "muster serve --master=grpcs://",
     "muster status te": "muster status tensorflow ",
     "muster checkpoint latest ": "muster checkpoint latest run/",
+    "muster doctor un": "muster doctor unix:/",
+    "muster doctor ru": "muster doctor run/",
     "muster checkpoint diff dig": "muster checkpoint diff digits.meta ",
     "muster status --rea": "muster status --ready ",
     "muster run --pro": "muster run --pro",
