@@ -126,6 +126,18 @@ muster_master_join (MusterMaster *self, const MusterJoin *join, gint64 deadline_
 }
 
 gboolean
+muster_master_set_coordinator (MusterMaster *self, MusterMaster *coordinator, GError **error)
+{
+  muster_require (error, FALSE, self, coordinator);
+  MusterMasterInterface *iface = MUSTER_MASTER_GET_IFACE (self);
+  if (iface->set_coordinator != NULL)
+    return iface->set_coordinator (self, coordinator, error);
+  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                      "'%s' isn't behind gRPC, so its job needs no coordinator",
+                      muster_master_target (self));
+}
+
+gboolean
 muster_master_can_reach (MusterMaster *self)
 {
   g_return_val_if_fail (MUSTER_IS_MASTER (self), FALSE);

@@ -79,6 +79,7 @@ typedef void (*MusterReadinessChanged) (gpointer user_data);
  * @remote: optional, for masters whose sessions are behind gRPC: see [method@Master.remote]
  * @reach: optional, for masters that may become unreachable: see [method@Master.reach]
  * @join: optional, for masters that keep members: see [method@Master.join]
+ * @set_coordinator: optional, for masters behind gRPC: see [method@Master.set_coordinator]
  *
  * What a master implements.
  */
@@ -100,6 +101,7 @@ struct _MusterMasterInterface {
   MusterServerState (*reach) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable);
   MusterMembership *(*join) (MusterMaster *self, const MusterJoin *join, gint64 deadline_us,
                              GCancellable *cancellable, GError **error);
+  gboolean (*set_coordinator) (MusterMaster *self, MusterMaster *coordinator, GError **error);
 };
 
 /**
@@ -223,6 +225,21 @@ MusterMaster *muster_master_remote (MusterMaster *self, gint64 deadline_us,
 MusterMembership *muster_master_join (MusterMaster *self, const MusterJoin *join,
                                       gint64 deadline_us, GCancellable *cancellable,
                                       GError **error);
+
+/**
+ * muster_master_set_coordinator:
+ * @self: a master behind gRPC, before its first session
+ * @coordinator: a [class@RemoteMaster]: one of muster's servers, which needn't be the job's master
+ *
+ * Lets the job be coordinated elsewhere than where its steps run: chiefs claim their model, tasks
+ * join and wait for the chief at @coordinator, whichever master each of them uses. While it is
+ * away, tasks continue to train. UNIMPLEMENTED: the master isn't behind gRPC. INVALID_ARGUMENT:
+ * the coordinator isn't.
+ *
+ * Returns: %TRUE, or %FALSE with an error
+ */
+gboolean muster_master_set_coordinator (MusterMaster *self, MusterMaster *coordinator,
+                                        GError **error);
 
 /**
  * muster_master_can_reach:

@@ -6,6 +6,7 @@
 #include "base/require_private.h"
 #include "graph/missing_ops_private.h"
 #include "graph/run_options_private.h"
+#include "master/coordinated_private.h"
 #include "master/step_check_private.h"
 
 #define QUIET_CLOSE_US (5 * MUSTER_SECOND)
@@ -14,6 +15,7 @@ typedef struct {
   char *handle;       /* (owned) (nullable) until set_identity */
   MusterGraph *graph; /* (owned) (nullable) */
   char **lacks;       /* (owned) (nullable) */
+  gboolean is_coordinated;
 } MusterSessionPrivate;
 
 G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (MusterSession, muster_session, G_TYPE_OBJECT)
@@ -29,6 +31,7 @@ muster_readiness_clear (MusterReadiness *self)
   g_clear_pointer (&self->missing, g_free);
   g_clear_pointer (&self->chief, muster_announcement_free);
   g_clear_pointer (&self->graph_difference, g_free);
+  g_clear_pointer (&self->coordinator_failure, g_free);
 }
 
 gboolean
@@ -36,7 +39,14 @@ muster_watch_next (MusterWatch *self, MusterReadiness *readiness, GCancellable *
                    GError **error)
 {
   muster_require (error, FALSE, self, readiness);
-  return MUSTER_WATCH_GET_CLASS (self)->next (self, readiness, cancellable, error);
+  return muster_watch_next_until (self, readiness, MUSTER_WAIT_FOREVER, cancellable, error);
+}
+
+gboolean
+muster_watch_next_until (MusterWatch *self, MusterReadiness *readiness, gint64 until_us,
+                         GCancellable *cancellable, GError **error)
+{
+  return MUSTER_WATCH_GET_CLASS (self)->next (self, readiness, until_us, cancellable, error);
 }
 
 static MusterSessionPrivate *
@@ -276,6 +286,18 @@ muster_session_set_identity (MusterSession *self, const char *handle, MusterGrap
   g_return_if_fail (private->handle == NULL);
   private->handle = g_strdup (handle);
   private->graph = graph != NULL ? muster_graph_ref (graph) : NULL;
+}
+
+gboolean
+muster_session_is_coordinated (MusterSession *self)
+{
+  return private_of (self)->is_coordinated;
+}
+
+void
+muster_session_set_coordinated (MusterSession *self)
+{
+  private_of (self)->is_coordinated = TRUE;
 }
 
 const char *const *

@@ -61,6 +61,8 @@ GType muster_watch_for_get_type (void);
  *   following is known
  * @chief: NULL: no chief has ever registered (owned, nullable)
  * @graph_difference: how the waiter's graph differs from the chief's (owned, nullable)
+ * @coordinator_failure: why the job's coordinator doesn't answer, so that the chief's announcements
+ *   aren't known (owned, nullable)
  * @n_tasks: if the job waits for tasks: the number that it has
  * @min_tasks: the number that it needs; 0: it doesn't wait for tasks
  * @version: number of changes so far, counted where it is kept; 0: nothing is known
@@ -76,6 +78,7 @@ typedef struct {
   gboolean keeps_announcements;
   MusterAnnouncement *chief;
   char *graph_difference;
+  char *coordinator_failure;
   guint n_tasks;
   guint min_tasks;
   guint64 version;
@@ -104,14 +107,14 @@ G_DECLARE_DERIVABLE_TYPE (MusterWatch, muster_watch, MUSTER, WATCH, GObject)
 /**
  * MusterWatchClass:
  * @parent: the parent class
- * @next: see [method@Watch.next]
+ * @next: see [method@Watch.next]; until @until_us, then DEADLINE_EXCEEDED, and the watch continues
  *
  * What a watch implements.
  */
 struct _MusterWatchClass {
   GObjectClass parent;
-  gboolean (*next) (MusterWatch *self, MusterReadiness *readiness, GCancellable *cancellable,
-                    GError **error);
+  gboolean (*next) (MusterWatch *self, MusterReadiness *readiness, gint64 until_us,
+                    GCancellable *cancellable, GError **error);
 };
 
 /**

@@ -29,6 +29,7 @@ muster_readiness_copy (const MusterReadiness *self)
   if (self->chief != NULL)
     copy->chief = muster_announcement_copy (self->chief);
   copy->graph_difference = g_strdup (self->graph_difference);
+  copy->coordinator_failure = g_strdup (self->coordinator_failure);
   return copy;
 }
 

@@ -104,6 +104,7 @@ muster_readiness_changed (const MusterReadiness *before, const MusterReadiness *
       before->min_tasks != now->min_tasks || g_strcmp0 (before->why_gate, now->why_gate) != 0 ||
       g_strcmp0 (before->why_not_ready, now->why_not_ready) != 0 ||
       g_strcmp0 (before->graph_difference, now->graph_difference) != 0 ||
+      !before->coordinator_failure != !now->coordinator_failure ||
       muster_chief_changed (before->chief, now->chief))
     return TRUE;
   if (before->missing == NULL || now->missing == NULL)

@@ -14,7 +14,7 @@
 struct _MusterSubscriber {
   gatomicrefcount refs;
   MusterWatchKey *watch_key; /* (not owned) (nullable) NULL once it has ended; guarded by lock */
-  MusterSession *session;    /* (owned) */
+  MusterSession *session;    /* (owned) (nullable) NULL: there are no ops to run */
   MusterReadinessFunc func;
   gpointer user_data;
   GQueue *queue; /* (not owned) which holds it by link; guarded by lock */
@@ -181,7 +181,7 @@ subscriber_unref (MusterSubscriber *subscriber)
 {
   if (!g_atomic_ref_count_dec (&subscriber->refs))
     return;
-  g_object_unref (subscriber->session);
+  g_clear_object (&subscriber->session);
   g_free (subscriber);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSubscriber, subscriber_unref)
@@ -342,12 +342,12 @@ muster_readiness_hub_subscribe (MusterReadinessHub *self, MusterSession *session
 {
   MusterSubscriber *subscriber = g_new0 (MusterSubscriber, 1);
   g_atomic_ref_count_init (&subscriber->refs);
-  subscriber->session = g_object_ref (session);
+  subscriber->session = session != NULL ? g_object_ref (session) : NULL;
   subscriber->func = func;
   subscriber->user_data = user_data;
   subscriber->link.data = subscriber;
   const MusterWatchKey key = {
-      .graph = muster_session_graph (session),
+      .graph = session != NULL ? muster_session_graph (session) : NULL,
       .session = session,
       .gate_op = (char *)what->ready_for_local_init_op,
       .ready_op = (char *)what->ready_op,
@@ -500,7 +500,9 @@ run_ops (MusterReadinessHub *self, MusterWatchKey *watch_key)
       muster_deadline_after (muster_clock_now_us (muster_system_clock ()), PROBE_TIMEOUT);
   if (!watch_key->has_ops)
     find_ops (watch_key);
-  gboolean is_answered =
+  ops.gate_open = ops.is_ready = subscriber->session == NULL;
+  const gboolean is_answered =
+      subscriber->session == NULL ||
       muster_readiness_probe (subscriber->session, &watch_key->gate, &watch_key->ready, deadline_us,
                               self->stop, &ops, &error);
   if (is_answered) {

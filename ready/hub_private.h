@@ -50,7 +50,8 @@ typedef void (*MusterReadinessFunc) (const MusterReadiness *readiness, guint64 r
  * none did, as for a new subscriber. */
 gint64 muster_readiness_hub_changed_us (MusterReadinessHub *self);
 
-/* The current readiness is reported at once (on the hub's thread). */
+/* The current readiness is reported at once (on the hub's thread). session (nullable): without one
+ * what names a model and no ops, and the chief alone decides. */
 MusterSubscriber *muster_readiness_hub_subscribe (MusterReadinessHub *self, MusterSession *session,
                                                   const MusterWatchFor *what,
                                                   MusterReadinessFunc func, gpointer user_data);

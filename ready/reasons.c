@@ -543,6 +543,10 @@ add_chief (GPtrArray *list, const MusterSituation *situation)
   MusterReason *it = NULL;
   if (readiness == NULL) {
     it = reason_new ("chief", "unknown", TRUE, g_strdup ("not known yet"));
+  } else if (readiness->coordinator_failure != NULL) {
+    it = reason_new ("chief", "unknown", TRUE, g_strdup ("the coordinator doesn't answer"));
+    it->last_error = g_strdup (readiness->coordinator_failure);
+    it->hint = g_strdup ("start the coordinator's `muster serve` again, or correct --coordinator");
   } else if (!readiness->keeps_announcements) {
     it = reason_new ("chief", "unknown", TRUE,
                      g_strdup ("this master doesn't store the chief's state"));

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Waits for readiness in one session: by a watch if the server offers it, else by polling at
- * growing intervals (countdown.c). */
+ * growing intervals (countdown.c). With a coordinator both: it pushes what the chief announces, and
+ * the ops are polled while the chief's phase lets them decide. */
 #include "ready/waiter_private.h"
 
+#include "master/coordinated_private.h"
+#include "ready/backoff.h"
 #include "ready/chief_gate_private.h"
+#include "ready/member_private.h"
 #include "ready/readiness_private.h"
 
 /* Timeout of a poll, after which the master counts as unreachable. */
@@ -33,6 +37,12 @@ struct _MusterWaiter {
   gboolean is_fresh;  /* this watch has sent nothing: its first message may be known already */
   gboolean is_pushed; /* a watch has sent a message */
   gboolean must_poll; /* the master can't push */
+
+  /* Of a coordinated session: */
+  gboolean knows_chief;      /* the coordinator has answered, and answers still */
+  MusterAnnouncement *chief; /* (owned) (nullable) as announced there last */
+  guint n_tasks, min_tasks;  /* of a job that waits for tasks there; else 0 */
+  char *why_unknown;         /* (owned) (nullable) why the coordinator doesn't answer */
 };
 
 MusterWaiter *
@@ -57,6 +67,8 @@ muster_waiter_free (MusterWaiter *self)
     return;
 
   g_clear_object (&self->watch);
+  g_clear_pointer (&self->chief, muster_announcement_free);
+  g_free (self->why_unknown);
   muster_readiness_clear (&self->readiness);
   muster_ready_op_clear (&self->ops[GATE]);
   muster_ready_op_clear (&self->ops[READY]);
@@ -112,6 +124,33 @@ is_answered (const MusterWaiter *self, Condition condition)
   return self->readiness.gate_open && (condition == GATE || self->readiness.is_ready);
 }
 
+/* A job that waits for tasks stands still, although its model is whole. */
+static void
+hold_for_tasks (const MusterWaiter *self, MusterReadiness *now)
+{
+  const MusterMemberCounts counts = {.n_tasks = self->n_tasks, .min_tasks = self->min_tasks};
+  if (self->n_tasks >= self->min_tasks)
+    return;
+  now->n_tasks = self->n_tasks;
+  now->min_tasks = self->min_tasks;
+  if (!now->is_ready)
+    return;
+  now->is_ready = FALSE;
+  now->why_not_ready = muster_member_counts_why (&counts);
+}
+
+/* Takes what the ops report, limited by what the chief has announced to a coordinator. */
+static void
+keep (MusterWaiter *self, const MusterReadiness *ops)
+{
+  g_auto (MusterReadiness) now = {0};
+  MusterAnnouncement *chief = self->chief != NULL ? muster_announcement_copy (self->chief) : NULL;
+  muster_readiness_apply_chief (&now, ops, self->knows_chief, chief);
+  now.coordinator_failure = g_strdup (self->why_unknown);
+  hold_for_tasks (self, &now);
+  muster_readiness_keep (&self->readiness, &now, is_change (self, &now));
+}
+
 /* Polling. */
 
 /* Polls one condition, since the gate may be open long before local init has run. */
@@ -128,8 +167,8 @@ probe (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable
   now.is_ready = condition == READY && found.is_ready;
   now.missing = g_steal_pointer (&found.missing);
   *(condition == GATE ? &now.why_gate : &now.why_not_ready) = g_steal_pointer (&found.why_not);
-  muster_readiness_keep (&self->readiness, &now, is_change (self, &now));
   self->polls++;
+  keep (self, &now);
   return TRUE;
 }
 
@@ -266,6 +305,110 @@ receive_until (MusterWaiter *self, Condition condition, gint64 deadline_us,
   return TRUE;
 }
 
+/* With a coordinator. */
+
+/* A coordinator that doesn't answer a watch for so long counts as away. */
+#define COORDINATOR_LIMIT_US (2 * MUSTER_SECOND)
+
+static void
+forget_chief (MusterWaiter *self, const GError *why)
+{
+  g_clear_object (&self->watch); /* the next look opens another */
+  g_clear_pointer (&self->chief, muster_announcement_free);
+  self->knows_chief = FALSE;
+  self->n_tasks = self->min_tasks = 0;
+  g_free (self->why_unknown);
+  self->why_unknown = g_strdup (why->message);
+}
+
+static void
+take_chief (MusterWaiter *self, MusterReadiness *heard)
+{
+  muster_announcement_free (self->chief);
+  self->chief = g_steal_pointer (&heard->chief);
+  self->n_tasks = heard->n_tasks;
+  self->min_tasks = heard->min_tasks;
+  self->knows_chief = self->is_pushed = TRUE;
+  self->is_fresh = FALSE;
+  g_clear_pointer (&self->why_unknown, g_free);
+}
+
+/* Waits until until_us for the chief's next announcement. A coordinator that is away is no failure:
+ * then this waits for the time alone. */
+static gboolean
+hear_chief (MusterWaiter *self, gint64 deadline_us, gint64 until_us, GCancellable *cancellable,
+            GError **error)
+{
+  g_auto (MusterReadiness) heard = {0};
+  g_autoptr (GError) failure = NULL;
+  const gboolean is_watching = ensure_watch (self, deadline_us, &failure);
+  const gint64 answer_us =
+      muster_deadline_after (muster_clock_now_us (self->clock), COORDINATOR_LIMIT_US);
+  const gint64 limit_us = self->is_fresh ? MIN (deadline_us, answer_us) : until_us;
+  if (is_watching &&
+      muster_watch_next_until (self->watch, &heard, limit_us, cancellable, &failure)) {
+    take_chief (self, &heard);
+    return TRUE;
+  }
+  if (g_cancellable_set_error_if_cancelled (cancellable, error))
+    return FALSE;
+  if (muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) && !self->is_fresh)
+    return TRUE;
+  if (muster_failure_of (failure) == MUSTER_FAILURE_MISTAKE &&
+      !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED)) {
+    g_propagate_prefixed_error (error, g_steal_pointer (&failure), "The coordinator: ");
+    return FALSE;
+  }
+  const gboolean was_known = self->knows_chief;
+  forget_chief (self, failure);
+  return was_known || muster_clock_wait_until (self->clock, until_us, cancellable, error);
+}
+
+/* Whether the phase that the chief has announced lets the ops decide; else they aren't run. */
+static gboolean
+look (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable *cancellable,
+      GError **error)
+{
+  const MusterReadiness open = {.gate_open = TRUE, .is_ready = condition == READY};
+  const gint64 now_us = muster_clock_now_us (self->clock);
+  if (!muster_chief_decides (self->chief) && op_of (self, condition) != NULL)
+    return poll_in_time (self, condition, now_us, deadline_us, cancellable, error);
+  keep (self, &open); /* unless the chief decides */
+  return TRUE;
+}
+
+static gboolean
+look_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable *cancellable,
+            GError **error)
+{
+  MusterCountdown countdown;
+  gint64 now_us = muster_clock_now_us (self->clock);
+  if (self->ops[condition].name == NULL)
+    muster_ready_op_find (&self->ops[condition], op_of (self, condition),
+                          muster_session_graph (self->session));
+  muster_countdown_start (&countdown, now_us, deadline_us, self->ceiling_us);
+  if (!hear_chief (self, deadline_us, now_us, cancellable, error))
+    return FALSE;
+  for (;;) {
+    now_us = muster_clock_now_us (self->clock);
+    if (!look (self, condition, deadline_us, cancellable, error) || !check_job (self, error))
+      return FALSE;
+    if (is_answered (self, condition))
+      return TRUE;
+    report_change (self);
+    const gint64 after_us = muster_clock_now_us (self->clock);
+    if (self->once || after_us >= deadline_us)
+      return fail_timeout (self, error);
+    muster_countdown_polled (&countdown, after_us - now_us);
+    gint64 wake_us =
+        muster_countdown_next_us (&countdown, after_us, muster_clock_random (self->clock));
+    if (wake_us == 0 || muster_chief_decides (self->chief))
+      wake_us = deadline_us;
+    if (!hear_chief (self, deadline_us, wake_us, cancellable, error))
+      return FALSE;
+  }
+}
+
 /* What was received before local init may be outdated: the next message is current. */
 static void
 clear_readiness (MusterWaiter *self)
@@ -295,6 +438,8 @@ wait_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
 
   if (!is_needed)
     return TRUE;
+  if (self->model != NULL && muster_session_is_coordinated (self->session))
+    return look_until (self, condition, deadline_us, cancellable, error);
   if (self->must_poll || (self->once && self->model == NULL))
     return poll_if_needed (self, condition, deadline_us, cancellable, error);
   if (self->once || is_answered (self, READY))

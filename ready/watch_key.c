@@ -8,7 +8,8 @@ muster_watch_key_new (const MusterWatchKey *what, gint64 now_us)
 {
   MusterWatchKey *self = g_new0 (MusterWatchKey, 1);
   self->graph = what->graph != NULL ? muster_graph_ref (what->graph) : NULL;
-  self->session = what->graph == NULL ? g_object_ref (what->session) : NULL;
+  if (what->graph == NULL && what->session != NULL)
+    self->session = g_object_ref (what->session);
   self->gate_op = g_strdup (what->gate_op);
   self->ready_op = g_strdup (what->ready_op);
   self->model = g_strdup (what->model);

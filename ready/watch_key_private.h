@@ -12,7 +12,7 @@ G_BEGIN_DECLS
  * else is guarded by the hub's lock. */
 typedef struct {
   MusterGraph *graph;     /* (owned) (nullable) */
-  MusterSession *session; /* (owned) (nullable) only where there is no graph to compare */
+  MusterSession *session; /* (owned) (nullable) only without a graph to compare */
   char *gate_op;          /* (owned) (nullable) */
   char *ready_op;         /* (owned) (nullable) */
   char *model;            /* (owned) (nullable) */

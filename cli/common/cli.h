@@ -34,6 +34,7 @@ typedef struct {
   char *meta_graph;  /* (owned) --meta-graph=FILE */
   char **train_ops;  /* (owned) (nullable) --train-op=NAME, … */
   char *target;      /* (owned) --master=TARGET */
+  char *coordinator; /* (owned) (nullable) --coordinator=TARGET, or from TF_CONFIG */
   char *timeout;     /* (owned) --timeout=SECONDS */
   gboolean json;     /* --json */
   gboolean quiet;    /* --quiet of a command that waits: it reports nothing but a failure */

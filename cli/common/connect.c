@@ -58,15 +58,31 @@ muster_cli_master_at (const char *target, const MusterRpcSecurity *files,
   return master;
 }
 
+static gboolean
+set_coordinator (MusterMaster *master, const MusterCliOptions *options, GError **error)
+{
+  MusterRpcSecurity files = security_of (options);
+  files.tls = FALSE; /* as its own target says */
+  g_autoptr (MusterMaster) coordinator =
+      muster_cli_master_at (options->coordinator, &files, NULL, error);
+  if (coordinator != NULL && muster_master_set_coordinator (master, coordinator, error))
+    return TRUE;
+  g_prefix_error (error, "--coordinator: ");
+  return FALSE;
+}
+
 MusterMaster *
 muster_cli_master (const MusterCliOptions *options, GError **error)
 {
   g_autoptr (MusterRpcCredentials) credentials = NULL;
   if (!muster_cli_credentials (options, &credentials, error))
     return NULL;
-  return options->target_from_spec
-             ? muster_cluster_spec_master (options->spec, credentials, error)
-             : muster_master_new_secured (options->target, credentials, error);
+  g_autoptr (MusterMaster) master =
+      options->target_from_spec ? muster_cluster_spec_master (options->spec, credentials, error)
+                                : muster_master_new_secured (options->target, credentials, error);
+  if (master == NULL || options->coordinator == NULL)
+    return g_steal_pointer (&master);
+  return set_coordinator (master, options, error) ? g_steal_pointer (&master) : NULL;
 }
 
 /* gRPC reports only a closed connection if one side uses TLS and the other doesn't. A master that

@@ -17,6 +17,7 @@ muster_cli_options_clear (MusterCliOptions *self)
   g_clear_pointer (&self->meta_graph, g_free);
   g_clear_pointer (&self->train_ops, g_strfreev);
   g_clear_pointer (&self->target, g_free);
+  g_clear_pointer (&self->coordinator, g_free);
   g_clear_pointer (&self->timeout, g_free);
   g_clear_pointer (&self->model, g_free);
   g_clear_pointer (&self->task, g_free);
@@ -161,6 +162,15 @@ collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions
       &options->train_ops,
       "op that trains; may be repeated: a step runs all of them (default: the graph's)",
       "NAME"};
+  const GOptionEntry coordinator = {
+      "coordinator",
+      0,
+      0,
+      G_OPTION_ARG_STRING,
+      &options->coordinator,
+      "muster server that keeps the job's chief and tasks, if the master is another one: "
+      "grpc://HOST:PORT (default: from TF_CONFIG, or the master)",
+      "TARGET"};
   GArray *entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
   for (; own != NULL && own->long_name != NULL; own++)
     append_entries (entries, own, 1);
@@ -169,6 +179,8 @@ collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions
       append_entries (entries, &all[i], 1);
   if (wants & MUSTER_CLI_META_GRAPH)
     append_entries (entries, &train_op, 1);
+  if (wants & (MUSTER_CLI_MASTER | MUSTER_CLI_CLUSTER))
+    append_entries (entries, &coordinator, 1);
   if (wants & MUSTER_CLI_SECURITY)
     append_security (entries, options);
   if (wants & MUSTER_CLI_LOG)
@@ -262,6 +274,8 @@ read_tf_config (MusterCliWants wants, MusterCliOptions *options, GError **error)
   if (strcmp (options->target, "local") == 0)
     return TRUE;
   options->target_from_spec = TRUE;
+  if (options->coordinator == NULL)
+    options->coordinator = muster_cluster_spec_coordinator (options->spec);
   if ((wants & MUSTER_CLI_CLUSTER) && options->addresses == NULL)
     options->addresses = muster_cluster_spec_peers (options->spec);
   options->chief = muster_cluster_spec_chief (options->spec);

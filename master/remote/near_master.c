@@ -111,6 +111,14 @@ near_join (MusterMaster *master, const MusterJoin *join, gint64 deadline_us,
                              cancellable, error);
 }
 
+static gboolean
+near_set_coordinator (MusterMaster *master, MusterMaster *coordinator, GError **error)
+{
+  MusterNearMaster *self = MUSTER_NEAR_MASTER (master);
+  return muster_master_set_coordinator (self->far, coordinator, error) &&
+         muster_master_set_coordinator (self->near, coordinator, error);
+}
+
 static void
 muster_near_master_iface_init (MusterMasterInterface *iface)
 {
@@ -121,6 +129,7 @@ muster_near_master_iface_init (MusterMasterInterface *iface)
   iface->remote = near_remote;
   iface->reach = near_reach;
   iface->join = near_join;
+  iface->set_coordinator = near_set_coordinator;
 }
 
 /* --- the object --- */

@@ -3,12 +3,14 @@
  * announcements arrive. One call at a time runs about it, the caller's or the background task's,
  * which renews when due and claims again when the stream breaks. */
 #include "base/wait_private.h"
+#include "graph/graph_nodes_private.h"
 #include "master/goodput_message_private.h"
 #include "master/lease.h"
 #include "master/remote/lease_terms_private.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_private.h"
 #include "master/save_status_message_private.h"
+#include "rpc/digest_private.h"
 
 /* Time to wait for the end of the stream after a refused announcement: a server that refuses one
  * ends the stream, and a restarted server has broken it. */
@@ -21,8 +23,10 @@ struct _MusterRemoteLease {
   MusterLease parent;
   MusterRpcClient *client;    /* (owned) */
   MusterBackgroundTask *task; /* (owned) renews */
-  char *session_handle;       /* (owned) */
+  char *session_handle;       /* (owned) "" at a coordinator */
   char *ready_op;             /* (owned) (nullable) */
+  MusterDigest graph;         /* at a coordinator: the chief's */
+  gboolean has_graph;
 
   GMutex lock;
   GCond changed; /* of is_calling */
@@ -40,6 +44,7 @@ struct _MusterRemoteLease {
   gint64 due_us;         /* the next renewal */
   gint64 drain_until_us; /* atomic; when the master stops; 0: it isn't stopping */
   gboolean is_over;      /* the job is over, and the lease isn't needed any more */
+  gboolean is_heard;     /* the last call succeeded */
   GError *lost;          /* (owned) (nullable) */
   /* (owned) (nullable) the master lost the session that claimed: no other chief has the lease, but
    * a new session must claim it */
@@ -146,6 +151,8 @@ open_claim (MusterRemoteLease *self, const MusterClaim *claim, GError **error)
   message.session_handle = self->session_handle;
   message.ready_op = muster_remote_string (claim->ready_op);
   message.take_over = claim->take_over;
+  if (self->has_graph)
+    message.graph_sha256 = (ProtobufCBinaryData){MUSTER_DIGEST_BYTES, self->graph.bytes};
   g_autofree char *proof =
       muster_remote_proof (muster_rpc_client_address (self->client), claim->model);
   message.proof = proof;
@@ -237,8 +244,10 @@ hold (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GE
   g_autoptr (MusterAnnouncement) before = NULL;
   gint64 epoch = claim_once (self, &claim, &before, deadline_us, cancellable, &failure);
   g_mutex_lock (&self->lock);
-  /* A claim sets the phase STARTING: announce the current phase again. */
-  if (before != NULL && before->epoch == epoch && before->phase == self->announced.phase)
+  /* A claim sets the phase STARTING: announce the current phase again. A coordinator doesn't have
+   * the model, so that its restart changes nothing about the phase. */
+  if (*self->session_handle == '\0' ||
+      (before != NULL && before->epoch == epoch && before->phase == self->announced.phase))
     self->is_phase_reported = FALSE;
   if (is_verdict (failure))
     lose_locked (self, failure);
@@ -371,6 +380,19 @@ wait_for_call_locked (MusterRemoteLease *self, gint64 deadline_us, GCancellable 
   return !self->is_calling;
 }
 
+static void
+merge_locked (MusterRemoteLease *self, const MusterAnnouncement *announcement)
+{
+  muster_announcement_merge (&self->announced, announcement);
+  if (announcement->durable_step >= 0)
+    self->durable_us = now_us () - announcement->durable_age_us;
+  if (announcement->saves != NULL)
+    self->saves_us = now_us ();
+  if (announcement->goodput != NULL)
+    self->goodput_us = now_us ();
+  self->is_phase_reported &= announcement->phase == MUSTER_CHIEF_UNKNOWN;
+}
+
 static gboolean
 begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement,
             MusterAnnouncement **before, gint64 deadline_us, GCancellable *cancellable,
@@ -381,14 +403,7 @@ begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement,
   self->is_calling |= is_mine;
   if (is_mine) {
     *before = muster_announcement_copy (&self->announced);
-    muster_announcement_merge (&self->announced, announcement);
-    if (announcement->durable_step >= 0)
-      self->durable_us = now_us () - announcement->durable_age_us;
-    if (announcement->saves != NULL)
-      self->saves_us = now_us ();
-    if (announcement->goodput != NULL)
-      self->goodput_us = now_us ();
-    self->is_phase_reported &= announcement->phase == MUSTER_CHIEF_UNKNOWN;
+    merge_locked (self, announcement);
   }
   g_mutex_unlock (&self->lock);
   return is_mine;
@@ -413,6 +428,7 @@ end_call (MusterRemoteLease *self, const GError *failure)
   const gboolean is_told = failure == NULL;
   g_mutex_lock (&self->lock);
   self->is_calling = FALSE;
+  self->is_heard = is_told;
   self->is_phase_reported |= is_told;
   self->is_over = is_told && self->announced.phase == MUSTER_CHIEF_OVER;
   self->due_us = muster_lease_terms_next_us (&self->terms, failure);
@@ -437,6 +453,23 @@ remote_lease_announce (MusterLease *lease, const MusterAnnouncement *announcemen
   if (!is_told)
     g_propagate_error (error, g_steal_pointer (&failure));
   return is_told;
+}
+
+void
+muster_remote_lease_post (MusterLease *lease, const MusterAnnouncement *announcement)
+{
+  MusterRemoteLease *self = MUSTER_REMOTE_LEASE (lease);
+  g_mutex_lock (&self->lock);
+  merge_locked (self, announcement);
+  g_mutex_unlock (&self->lock);
+}
+
+gboolean
+muster_remote_lease_is_heard (MusterLease *lease)
+{
+  MusterRemoteLease *self = MUSTER_REMOTE_LEASE (lease);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return self->is_heard;
 }
 
 static gboolean
@@ -486,14 +519,25 @@ renew (gpointer owner, GCancellable *cancellable)
   return MUSTER_WAIT_FOREVER; /* end_call () has woken the task, which then returns the time */
 }
 
+static void
+take_graph (MusterRemoteLease *self, MusterGraph *graph)
+{
+  g_auto (MusterRope) bytes = MUSTER_ROPE_INIT;
+  muster_graph_put (graph, &bytes);
+  self->graph = muster_digest_of (&bytes);
+  self->has_graph = TRUE;
+}
+
 MusterLease *
-muster_remote_lease_claim (MusterRpcClient *client, const char *session_handle,
-                           const MusterClaim *claim, MusterAnnouncement **before,
-                           gint64 deadline_us, GCancellable *cancellable, GError **error)
+muster_remote_lease_claim (const MusterRemoteClaimant *claimant, const MusterClaim *claim,
+                           MusterAnnouncement **before, gint64 deadline_us,
+                           GCancellable *cancellable, GError **error)
 {
   g_autoptr (MusterRemoteLease) self = g_object_new (MUSTER_TYPE_REMOTE_LEASE, NULL);
-  self->client = muster_rpc_client_ref (client);
-  self->session_handle = g_strdup (session_handle);
+  self->client = muster_rpc_client_ref (claimant->client);
+  self->session_handle = g_strdup (claimant->session_handle);
+  if (claimant->graph != NULL)
+    take_graph (self, claimant->graph);
   self->ready_op = g_strdup (claim->ready_op);
   self->announced.model = g_strdup (claim->model);
   self->announced.task = g_strdup (claim->task);

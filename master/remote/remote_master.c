@@ -22,10 +22,11 @@
 
 struct _MusterRemoteMaster {
   GObject parent;
-  char *target;               /* (owned) "grpc://HOST:PORT", "unix:/PATH" */
-  MusterRpcClient *client;    /* (owned) */
-  MusterHeartbeat *heartbeat; /* (owned) */
-  GBytes *placing;            /* (owned) (nullable) the ConfigProto of sessions that have none */
+  char *target;                    /* (owned) "grpc://HOST:PORT", "unix:/PATH" */
+  MusterRpcClient *client;         /* (owned) */
+  MusterHeartbeat *heartbeat;      /* (owned) */
+  MusterRemoteMaster *coordinator; /* (owned) (nullable) */
+  GBytes *placing; /* (owned) (nullable) the ConfigProto of sessions that have none */
 
   gint knows_no_graphs; /* atomic: the master lacks CreateKnown, or can't be asked */
   GMutex lock;
@@ -198,6 +199,9 @@ call_create (const Creation *self, const char *method, MusterRope *request, GErr
     g_strv_builder_add (lacks, response->muster_lacks[i]);
   g_auto (GStrv) all = g_strv_builder_end (lacks);
   muster_session_set_lacks (session, (const char *const *)all);
+  if (master->coordinator != NULL)
+    muster_remote_session_set_coordinator (MUSTER_REMOTE_SESSION (session),
+                                           master->coordinator->client);
   return session;
 }
 
@@ -340,7 +344,21 @@ remote_join (MusterMaster *master, const MusterJoin *join, gint64 deadline_us,
              GCancellable *cancellable, GError **error)
 {
   MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (master);
+  if (self->coordinator != NULL)
+    self = self->coordinator;
   return muster_remote_join (self->client, self->target, join, deadline_us, cancellable, error);
+}
+
+static gboolean
+remote_set_coordinator (MusterMaster *master, MusterMaster *coordinator, GError **error)
+{
+  MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (master);
+  if (!MUSTER_IS_REMOTE_MASTER (coordinator))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "'%s' can't coordinate a job: use the address of a `muster serve`",
+                        muster_master_target (coordinator));
+  g_set_object (&self->coordinator, MUSTER_REMOTE_MASTER (coordinator));
+  return TRUE;
 }
 
 MusterRpcClient *
@@ -371,6 +389,7 @@ muster_remote_master_iface_init (MusterMasterInterface *iface)
   iface->remote = remote_remote;
   iface->reach = remote_reach;
   iface->join = remote_join;
+  iface->set_coordinator = remote_set_coordinator;
 }
 
 static void
@@ -378,6 +397,7 @@ muster_remote_master_finalize (GObject *object)
 {
   MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (object);
   g_free (self->target);
+  g_clear_object (&self->coordinator);
   g_clear_pointer (&self->heartbeat, muster_heartbeat_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
   g_clear_pointer (&self->named, muster_graph_unref);

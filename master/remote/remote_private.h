@@ -26,21 +26,45 @@ MusterSession *muster_remote_session_new (MusterRpcClient *client, MusterHeartbe
                                           const char *handle, gint64 graph_version,
                                           MusterGraph *graph);
 
+/* What is claimed and watched in the session is so at a coordinator. */
+void muster_remote_session_set_coordinator (MusterRemoteSession *self,
+                                            MusterRpcClient *coordinator);
+
 /* Extensions are placed as the session's graph was: muster_remote_master_set_one_task (). */
 void muster_remote_session_set_one_task (MusterRemoteSession *self);
 
 /* For tests; before the first session. */
 void muster_remote_master_set_pace (MusterRemoteMaster *self, const MusterHeartbeatPace *pace);
 
+/* heartbeat (nullable): of the session, if it is at that server. */
 MusterWatch *muster_remote_watch_new (MusterRpcClient *client, MusterHeartbeat *heartbeat,
                                       const char *session_handle, const MusterWatchFor *what,
                                       gint64 deadline_us, GError **error);
 
-/* muster_session_claim () for the session with that handle. */
-MusterLease *muster_remote_lease_claim (MusterRpcClient *client, const char *session_handle,
+/* Who claims, and where. */
+typedef struct {
+  MusterRpcClient *client;
+  const char *session_handle; /* of its session there; "" at a coordinator, which has none */
+  MusterGraph *graph;         /* (nullable) the chief's, named to a coordinator */
+} MusterRemoteClaimant;
+
+/* muster_session_claim () at one server. */
+MusterLease *muster_remote_lease_claim (const MusterRemoteClaimant *claimant,
                                         const MusterClaim *claim, MusterAnnouncement **before,
                                         gint64 deadline_us, GCancellable *cancellable,
                                         GError **error);
+
+/* Announces with the next renewal, without a call. */
+void muster_remote_lease_post (MusterLease *lease, const MusterAnnouncement *announcement);
+/* Whether the server answered the last announcement or renewal. */
+gboolean muster_remote_lease_is_heard (MusterLease *lease);
+
+/* The same at a coordinator and, if it keeps any, at the master with the session. */
+MusterLease *muster_coordinated_lease_claim (const MusterRemoteClaimant *coordinator,
+                                             const MusterRemoteClaimant *own,
+                                             const MusterClaim *claim, MusterAnnouncement **before,
+                                             gint64 deadline_us, GCancellable *cancellable,
+                                             GError **error);
 
 /* muster_master_join () at the server. target is for messages. */
 MusterMembership *muster_remote_join (MusterRpcClient *client, const char *target,

@@ -5,6 +5,7 @@
 #include "base/protowire_private.h"
 #include "graph/graph_devices_private.h"
 #include "graph/run_options_private.h"
+#include "master/coordinated_private.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_master_private.h"
 #include "master/remote/remote_private.h"
@@ -20,10 +21,11 @@ typedef struct {
 
 struct _MusterRemoteSession {
   MusterSession parent;
-  MusterRpcClient *client;    /* (owned) */
-  MusterHeartbeat *heartbeat; /* (owned) */
-  gint is_closed;             /* atomic */
-  gboolean has_one_task;      /* nodes of its graphs are for any task */
+  MusterRpcClient *client;      /* (owned) */
+  MusterHeartbeat *heartbeat;   /* (owned) */
+  MusterRpcClient *coordinator; /* (owned) (nullable) */
+  gint is_closed;               /* atomic */
+  gboolean has_one_task;        /* nodes of its graphs are for any task */
 
   GMutex extending; /* one extension at a time, because each needs the version of the one before */
   gint64 graph_version; /* guarded by extending */
@@ -45,6 +47,13 @@ muster_remote_session_new (MusterRpcClient *client, MusterHeartbeat *heartbeat, 
   muster_session_set_identity (MUSTER_SESSION (self), handle, graph);
   muster_heartbeat_add_session (heartbeat, self, handle);
   return MUSTER_SESSION (self);
+}
+
+void
+muster_remote_session_set_coordinator (MusterRemoteSession *self, MusterRpcClient *coordinator)
+{
+  self->coordinator = muster_rpc_client_ref (coordinator);
+  muster_session_set_coordinated (MUSTER_SESSION (self));
 }
 
 void
@@ -428,6 +437,9 @@ remote_watch (MusterSession *session, const MusterWatchFor *what, gint64 deadlin
               GError **error)
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
+  const MusterWatchFor announced = {.model = what->model, .task = what->task};
+  if (self->coordinator != NULL)
+    return muster_remote_watch_new (self->coordinator, NULL, "", &announced, deadline_us, error);
   return muster_remote_watch_new (self->client, self->heartbeat, handle_of (self), what,
                                   deadline_us, error);
 }
@@ -437,8 +449,12 @@ remote_claim (MusterSession *session, const MusterClaim *claim, MusterAnnounceme
               gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
-  return muster_remote_lease_claim (self->client, handle_of (self), claim, before, deadline_us,
-                                    cancellable, error);
+  const MusterRemoteClaimant own = {self->client, handle_of (self), NULL};
+  const MusterRemoteClaimant coordinator = {self->coordinator, "", muster_session_graph (session)};
+  if (self->coordinator != NULL)
+    return muster_coordinated_lease_claim (&coordinator, &own, claim, before, deadline_us,
+                                           cancellable, error);
+  return muster_remote_lease_claim (&own, claim, before, deadline_us, cancellable, error);
 }
 
 static void
@@ -463,6 +479,7 @@ muster_remote_session_dispose (GObject *object)
     remote_give_up (MUSTER_SESSION (self));
   g_clear_pointer (&self->heartbeat, muster_heartbeat_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
+  g_clear_pointer (&self->coordinator, muster_rpc_client_unref);
   G_OBJECT_CLASS (muster_remote_session_parent_class)->dispose (object);
 }
 

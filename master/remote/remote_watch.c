@@ -11,7 +11,7 @@ G_DECLARE_FINAL_TYPE (MusterRemoteWatch, muster_remote_watch, MUSTER, REMOTE_WAT
 
 struct _MusterRemoteWatch {
   MusterWatch parent;
-  MusterHeartbeat *heartbeat; /* (owned) ends the stream if the session is lost */
+  MusterHeartbeat *heartbeat; /* (owned) (nullable) ends the stream if the session is lost */
   MusterRpcStream *stream;    /* (owned) */
   gint64 deadline_us;
   gboolean has_answered;
@@ -46,8 +46,9 @@ muster_remote_watch_new (MusterRpcClient *client, MusterHeartbeat *heartbeat,
   MusterRemoteWatch *self = g_object_new (MUSTER_TYPE_REMOTE_WATCH, NULL);
   self->stream = stream;
   self->deadline_us = deadline_us;
-  self->heartbeat = muster_heartbeat_ref (heartbeat);
-  muster_heartbeat_watch_stream (heartbeat, stream, session_handle);
+  self->heartbeat = heartbeat != NULL ? muster_heartbeat_ref (heartbeat) : NULL;
+  if (heartbeat != NULL)
+    muster_heartbeat_watch_stream (heartbeat, stream, session_handle);
   return MUSTER_WATCH (self);
 }
 
@@ -67,11 +68,12 @@ pass_on (const MusterRemoteWatch *self, GError *failure, GError **error)
 
 /* The next message, in arena. */
 static const Muster__ReadinessState *
-next_message (MusterRemoteWatch *self, MusterArena *arena, GCancellable *cancellable,
-              GError **error)
+next_message (MusterRemoteWatch *self, MusterArena *arena, gint64 until_us,
+              GCancellable *cancellable, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  g_autoptr (GBytes) bytes = muster_rpc_stream_next (self->stream, cancellable, &failure);
+  g_autoptr (GBytes) bytes =
+      muster_rpc_stream_next_until (self->stream, until_us, cancellable, &failure);
   if (bytes == NULL && failure != NULL) {
     pass_on (self, g_steal_pointer (&failure), error);
     return NULL;
@@ -91,12 +93,12 @@ next_message (MusterRemoteWatch *self, MusterArena *arena, GCancellable *cancell
 }
 
 static gboolean
-remote_watch_next (MusterWatch *watch, MusterReadiness *readiness, GCancellable *cancellable,
-                   GError **error)
+remote_watch_next (MusterWatch *watch, MusterReadiness *readiness, gint64 until_us,
+                   GCancellable *cancellable, GError **error)
 {
   g_autoptr (MusterArena) arena = muster_arena_new ();
   MusterRemoteWatch *self = MUSTER_REMOTE_WATCH (watch);
-  const Muster__ReadinessState *from = next_message (self, arena, cancellable, error);
+  const Muster__ReadinessState *from = next_message (self, arena, until_us, cancellable, error);
   if (from == NULL)
     return FALSE;
   self->has_answered = TRUE;
@@ -121,7 +123,8 @@ static void
 muster_remote_watch_finalize (GObject *object)
 {
   MusterRemoteWatch *self = MUSTER_REMOTE_WATCH (object);
-  muster_heartbeat_unwatch_stream (self->heartbeat, self->stream);
+  if (self->heartbeat != NULL)
+    muster_heartbeat_unwatch_stream (self->heartbeat, self->stream);
   g_clear_pointer (&self->stream, muster_rpc_stream_free);
   g_clear_pointer (&self->heartbeat, muster_heartbeat_unref);
   G_OBJECT_CLASS (muster_remote_watch_parent_class)->finalize (object);

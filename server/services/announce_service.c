@@ -5,6 +5,7 @@
 #include "server/services/announce_service.h"
 
 #include "base/log_bounded_private.h"
+#include "graph/graph_builder.h"
 #include "rpc/proto/muster.pb-c.h"
 #include "server/core/alarm.h"
 #include "server/core/drain.h"
@@ -23,6 +24,8 @@
 #define SETTLE            (10 * MUSTER_SECOND)
 #define SETTLE_ON_CLUSTER (60 * MUSTER_SECOND)
 
+#define SHA256_BYTES 32
+
 struct _MusterAnnounceService {
   MusterServer *server; /* (not owned) */
   MusterReadinessTracking tracking;
@@ -39,7 +42,7 @@ typedef struct {
   gatomicrefcount refs;            /* the table's, the cancellable's, and the handler's */
   MusterAnnounceService *service;  /* (not owned) */
   char *model;                     /* (owned) */
-  char *session_handle;            /* (owned) */
+  char *session_handle;            /* (owned) "" if the steps aren't the server's */
   char *caller;                    /* (owned) whose claim it is */
   char *proof;                     /* (owned) the claim's secret; or "" */
   gboolean has_ousted;             /* set by the grant: another caller's living chief */
@@ -129,7 +132,8 @@ follow (MusterAnnounceService *self, Lease *lease, gboolean is_wanted)
   return before;
 }
 
-/* Tracks the model while the registry says that it is being prepared. */
+/* Tracks the model while the registry says that it is being prepared. Of a job whose steps the
+ * server doesn't see, its chief's word is all there is. */
 static void
 follow_registry (MusterAnnounceService *self, const char *model)
 {
@@ -137,9 +141,14 @@ follow_registry (MusterAnnounceService *self, const char *model)
   g_mutex_lock (&self->lock);
   Lease *lease = g_hash_table_lookup (self->leases, model);
   g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (self->server->registry, model);
-  if (lease != NULL && chief != NULL)
-    before = follow (self, lease, chief->prepared && chief->phase != MUSTER_CHIEF_OVER);
+  const gboolean is_wanted = chief != NULL && chief->prepared && chief->phase != MUSTER_CHIEF_OVER;
+  const gboolean is_coordinated = lease != NULL && *lease->session_handle == '\0';
+  const gint64 epoch = lease != NULL ? lease->epoch : 0;
+  if (lease != NULL && chief != NULL && !is_coordinated)
+    before = follow (self, lease, is_wanted);
   g_mutex_unlock (&self->lock);
+  if (is_coordinated && chief != NULL)
+    muster_chief_registry_set_ready (self->server->registry, model, epoch, is_wanted);
   muster_readiness_tracker_stop (before);
 }
 
@@ -211,7 +220,7 @@ ousts (const Lease *lease, const Lease *loser, gboolean was_alive)
  * (nullable out) is its session, which starts no further steps. The caller owns both. */
 static gboolean
 grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *request,
-       MusterServed *served, MusterAnnouncement **before, Lease **loser, MusterServed **orphan,
+       MusterGraph *graph, MusterAnnouncement **before, Lease **loser, MusterServed **orphan,
        GError **error)
 {
   MusterClaim claim = {
@@ -227,9 +236,8 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
   }
   if (!muster_server_admits (self->server, error))
     return FALSE;
-  lease->epoch =
-      muster_chief_registry_claim (self->server->registry, &claim, request->who,
-                                   muster_session_graph (served->session), before, error);
+  lease->epoch = muster_chief_registry_claim (self->server->registry, &claim, request->who, graph,
+                                              before, error);
   if (lease->epoch == 0)
     return FALSE;
   lease->claim = muster_chief_registry_n_claims (
@@ -237,7 +245,7 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
   g_hash_table_steal_extended (self->leases, lease->model, NULL, (gpointer *)loser);
   lease->has_ousted = ousts (lease, *loser, *before != NULL && (*before)->alive);
   g_hash_table_insert (self->leases, lease->model, lease_ref (lease));
-  if (*loser != NULL && !g_str_equal ((*loser)->session_handle, served->handle))
+  if (*loser != NULL && !g_str_equal ((*loser)->session_handle, lease->session_handle))
     *orphan = muster_sessions_take (self->server->sessions, (*loser)->session_handle, NULL);
   return TRUE;
 }
@@ -346,7 +354,7 @@ log_claim (const Lease *lease, const Muster__ClaimRequest *request,
 
 static void
 open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__ClaimRequest *request,
-            MusterServed *served)
+            MusterGraph *graph)
 {
   /* Once granted, any thread may end the lease and release the call. */
   g_autoptr (MusterRpcCall) held = muster_rpc_call_ref (call);
@@ -356,7 +364,7 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
   g_autoptr (MusterAnnouncement) before = NULL;
   g_autoptr (GError) error = NULL;
   g_mutex_lock (&self->lock);
-  gboolean is_granted = grant (self, lease, request, served, &before, &loser, &orphan, &error);
+  gboolean is_granted = grant (self, lease, request, graph, &before, &loser, &orphan, &error);
   g_mutex_unlock (&self->lock);
   if (!is_granted) {
     log_refusal (request, error);
@@ -433,21 +441,56 @@ may_claim (MusterServer *server, MusterRpcCall *call, const Muster__ClaimRequest
   return FALSE;
 }
 
+/* The graph that stands for another one, which the server doesn't have: equal if that is.
+ * (transfer full) NULL without an error if that is unknown. */
+static MusterGraph *
+graph_of_digest (const ProtobufCBinaryData *sha256, GError **error)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  g_autoptr (GString) text = g_string_new (NULL);
+  if (sha256->len == 0)
+    return NULL;
+  if (sha256->len != SHA256_BYTES) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "the SHA-256 of the chief's graph has %" G_GSIZE_FORMAT " bytes in place of %d",
+                 sha256->len, SHA256_BYTES);
+    return NULL;
+  }
+  for (gsize i = 0; i < sha256->len; i++)
+    g_string_append_printf (text, "%02x", sha256->data[i]);
+  muster_graph_builder_node (builder, "NoOp", "graph");
+  muster_graph_builder_attr_string (builder, "sha256", text->str);
+  return muster_graph_builder_end (builder, error);
+}
+
+/* The graph of the claimant's session, or what stands for it without one. (transfer full) NULL
+ * without an error if it is unknown. */
+static MusterGraph *
+claimants_graph (MusterServer *server, const Muster__ClaimRequest *request, GError **error)
+{
+  if (*request->session_handle == '\0')
+    return graph_of_digest (&request->graph_sha256, error);
+  g_autoptr (MusterServed) served =
+      muster_sessions_find (server->sessions, request->session_handle, error);
+  MusterGraph *graph = served != NULL ? muster_session_graph (served->session) : NULL;
+  return graph != NULL ? muster_graph_ref (graph) : NULL;
+}
+
 static void
 claim (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   MusterServer *server = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterServed) served = NULL;
+  g_autoptr (MusterGraph) graph = NULL;
   const Muster__ClaimRequest *read =
       muster_server_unpack (call, request, &muster__claim_request__descriptor, arena);
   if (read == NULL)
     return;
   if (may_claim (server, call, read, &error))
-    served = muster_sessions_find (server->sessions, read->session_handle, &error);
-  if (served != NULL)
-    open_claim (server->announcing, call, read, served);
+    graph = claimants_graph (server, read, &error);
+  if (error == NULL)
+    open_claim (server->announcing, call, read, graph);
   else
     muster_rpc_call_finish (call, error);
 }

@@ -31,7 +31,7 @@ struct _MusterReadinessService {
 typedef struct {
   gatomicrefcount refs;            /* the list's, the cancellable's, and the asker's */
   MusterReadinessService *service; /* (not owned) */
-  MusterServed *served;            /* (owned) */
+  MusterServed *served;            /* (owned) (nullable) NULL if the session isn't here */
   char *task;                      /* (owned) */
   char *who;                       /* (owned) */
   char *model;                     /* (owned) */
@@ -59,7 +59,7 @@ watcher_unref (gpointer data)
   Watcher *self = data;
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
-  muster_served_unref (self->served);
+  g_clear_pointer (&self->served, muster_served_unref);
   g_free (self->task);
   g_free (self->who);
   g_free (self->model);
@@ -109,7 +109,7 @@ end_watch (Watcher *watcher, const GError *error)
   g_mutex_lock (&watcher->lock);
   MusterSubscriber *subscriber = g_steal_pointer (&watcher->subscriber);
   g_autoptr (MusterRpcCall) call = g_steal_pointer (&watcher->call);
-  if (was_listed)
+  if (was_listed && watcher->served != NULL)
     muster_served_set_task (watcher->served, task_of (watcher));
   g_mutex_unlock (&watcher->lock);
   if (subscriber != NULL)
@@ -252,7 +252,7 @@ watcher_new (MusterReadinessService *service, MusterServed *served, MusterRpcCal
   g_atomic_ref_count_init (&watcher->refs);
   g_mutex_init (&watcher->lock);
   watcher->service = service;
-  watcher->served = muster_served_ref (served);
+  watcher->served = served != NULL ? muster_served_ref (served) : NULL;
   watcher->call = muster_rpc_call_ref (call);
   watcher->task = g_strdup (request->task);
   watcher->who = g_strdup (request->who);
@@ -260,7 +260,8 @@ watcher_new (MusterReadinessService *service, MusterServed *served, MusterRpcCal
   watcher->since_us = muster_clock_now_us (service->server->clock);
   watcher->link.data = watcher;
   watcher->waits_for = "gate";
-  muster_served_set_task (served, NULL);
+  if (served != NULL)
+    muster_served_set_task (served, NULL);
   return watcher;
 }
 
@@ -280,9 +281,9 @@ ask (Watcher *watcher, const Muster__WatchRequest *request)
       .model = text_or_null (request->model),
       .task = text_or_null (request->task),
   };
-  MusterSubscriber *subscriber =
-      muster_readiness_hub_subscribe (watcher->service->server->hub, watcher->served->session,
-                                      &what, on_readiness, watcher_ref (watcher));
+  MusterSubscriber *subscriber = muster_readiness_hub_subscribe (
+      watcher->service->server->hub, watcher->served != NULL ? watcher->served->session : NULL,
+      &what, on_readiness, watcher_ref (watcher));
   g_mutex_lock (&watcher->lock);
   gboolean is_open = watcher->call != NULL;
   if (is_open)
@@ -308,7 +309,7 @@ open_watch (MusterReadinessService *self, MusterServed *served, MusterRpcCall *c
   g_autoptr (GError) error = NULL;
   if (stopped)
     error = stopping_error ();
-  else if (g_atomic_int_get (&served->is_closed))
+  else if (served != NULL && g_atomic_int_get (&served->is_closed))
     error = session_gone_error (served); /* between the lookup and the listing */
   if (error != NULL) {
     end_watch (watcher, error);
@@ -326,10 +327,21 @@ check_name (const char *what, const char *name, GError **error)
   return *name == '\0' || muster_chief_registry_check_name (what, name, error);
 }
 
+/* Without a session here, there is nothing but a chief's announcements to watch. */
+static gboolean
+check_question (const Muster__WatchRequest *request, GError **error)
+{
+  if (*request->session_handle != '\0' || (*request->model != '\0' && *request->ready_op == '\0' &&
+                                           *request->ready_for_local_init_op == '\0'))
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "a watch without a session must name a model, and no ops");
+}
+
 static gboolean
 check_names (const Muster__WatchRequest *request, GError **error)
 {
-  return check_name ("model's name", request->model, error) &&
+  return check_question (request, error) && check_name ("model's name", request->model, error) &&
          check_name ("waiter's task", request->task, error) &&
          check_name ("waiter's process", request->who, error);
 }
@@ -345,9 +357,9 @@ watch (MusterRpcCall *call, GBytes *request, gpointer data)
       muster_server_unpack (call, request, &muster__watch_request__descriptor, arena);
   if (read == NULL)
     return;
-  if (check_names (read, &error))
+  if (check_names (read, &error) && *read->session_handle != '\0')
     served = muster_sessions_find (server->sessions, read->session_handle, &error);
-  if (served != NULL && muster_limits_take (server->limits, MUSTER_LIMIT_WATCHERS, &error))
+  if (error == NULL && muster_limits_take (server->limits, MUSTER_LIMIT_WATCHERS, &error))
     open_watch (server->readiness, served, call, read);
   else
     muster_rpc_call_finish (call, error);

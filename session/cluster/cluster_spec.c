@@ -89,6 +89,7 @@ muster_cluster_spec_free (MusterClusterSpec *self)
   g_array_unref (self->tasks);
   g_free (self->job);
   g_free (self->session_master);
+  g_free (self->coordinator);
   g_free (self);
 }
 
@@ -237,6 +238,13 @@ muster_cluster_spec_target (const MusterClusterSpec *self, GError **error)
     muster_tf_config_error (
         error, " names no task; set --task=JOB:INDEX, or \"task\" or \"session_master\" in it");
   return NULL;
+}
+
+char *
+muster_cluster_spec_coordinator (const MusterClusterSpec *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->coordinator != NULL && *self->coordinator ? target_of (self->coordinator) : NULL;
 }
 
 gboolean

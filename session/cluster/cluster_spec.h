@@ -194,12 +194,24 @@ gint muster_cluster_spec_trainer (const MusterClusterSpec *self);
 char *muster_cluster_spec_target (const MusterClusterSpec *self, GError **error);
 
 /**
+ * muster_cluster_spec_coordinator:
+ * @self: a cluster
+ *
+ * The coordinator of the cluster's job, "coordinator" in TF_CONFIG beside "cluster": see
+ * [method@Master.set_coordinator]. TensorFlow ignores it.
+ *
+ * Returns: (transfer full) (nullable): "grpc://HOST:PORT"; %NULL if none is named
+ */
+char *muster_cluster_spec_coordinator (const MusterClusterSpec *self);
+
+/**
  * muster_cluster_spec_master:
  * @self: a cluster
  * @credentials: (nullable): as for [func@Master.new_secured]
  *
  * The master of this task's sessions, at [method@ClusterSpec.target]: behind the gateway that
- * `muster serve --task` of this user runs for the task on this machine, if it does.
+ * `muster serve --task` of this user runs for the task on this machine, if it does. It has the
+ * coordinator that TF_CONFIG names.
  *
  * Returns: (transfer full): the master
  */

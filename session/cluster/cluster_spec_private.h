@@ -13,6 +13,7 @@ struct _MusterClusterSpec {
   char *job;     /* (owned) (nullable) */
   guint index;
   char *session_master; /* (owned) (nullable) */
+  char *coordinator;    /* (owned) (nullable) */
 };
 
 /* This process's task; NULL if none is named, or it has no address. Borrowed. */

@@ -49,12 +49,10 @@ muster_cluster_spec_gateway (const MusterClusterSpec *self)
                           digest);
 }
 
-MusterMaster *
-muster_cluster_spec_master (const MusterClusterSpec *self, MusterRpcCredentials *credentials,
-                            GError **error)
+/* The master of the cluster's sessions, before it has a coordinator. */
+static MusterMaster *
+find_master (const MusterClusterSpec *self, MusterRpcCredentials *credentials, GError **error)
 {
-  muster_require (error, NULL, self);
-
   const MusterClusterTask *own = muster_cluster_spec_own (self);
   g_autofree char *target = muster_cluster_spec_target (self, error);
   g_autoptr (MusterMaster) far =
@@ -64,4 +62,21 @@ muster_cluster_spec_master (const MusterClusterSpec *self, MusterRpcCredentials 
     return g_steal_pointer (&far);
   g_autofree char *gateway = muster_cluster_spec_gateway (self);
   return muster_near_master_new (far, gateway, error);
+}
+
+MusterMaster *
+muster_cluster_spec_master (const MusterClusterSpec *self, MusterRpcCredentials *credentials,
+                            GError **error)
+{
+  muster_require (error, NULL, self);
+
+  g_autoptr (MusterMaster) master = find_master (self, credentials, error);
+  g_autofree char *target = muster_cluster_spec_coordinator (self);
+  if (master == NULL || target == NULL)
+    return g_steal_pointer (&master);
+  g_autoptr (MusterMaster) coordinator =
+      muster_remote_master_new_secured (target, credentials, error);
+  if (coordinator == NULL || !muster_master_set_coordinator (master, coordinator, error))
+    return NULL;
+  return g_steal_pointer (&master);
 }

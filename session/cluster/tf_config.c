@@ -195,14 +195,23 @@ check_layer (JsonNode *node, GError **error)
                                  layer != NULL ? layer : "not a string");
 }
 
+/* The addresses beside the cluster: they may be absent. */
+static gboolean
+read_target (JsonObject *root, const char *name, char **target, GError **error)
+{
+  JsonNode *node = json_object_get_member (root, name);
+  if (node == NULL || JSON_NODE_HOLDS_NULL (node))
+    return TRUE;
+  *target = g_strdup (string_of (node));
+  return *target != NULL || muster_tf_config_error (error, ": \"%s\" must be a string", name);
+}
+
 static gboolean
 read_root (MusterClusterSpec *self, JsonObject *root, GError **error)
 {
-  JsonNode *master = json_object_get_member (root, "session_master");
-  if (master != NULL && !JSON_NODE_HOLDS_NULL (master) && string_of (master) == NULL)
-    return muster_tf_config_error (error, ": \"session_master\" must be a string");
-  self->session_master = g_strdup (master != NULL ? string_of (master) : NULL);
-  return check_layer (json_object_get_member (root, "rpc_layer"), error) &&
+  return read_target (root, "session_master", &self->session_master, error) &&
+         read_target (root, "coordinator", &self->coordinator, error) &&
+         check_layer (json_object_get_member (root, "rpc_layer"), error) &&
          read_cluster (self, json_object_get_member (root, "cluster"), error) &&
          read_task (self, json_object_get_member (root, "task"), error);
 }

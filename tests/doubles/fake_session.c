@@ -223,8 +223,8 @@ tell (MusterFakeWatch *self, MusterReadiness *readiness)
 
 /* Looks whenever something has happened on the clock. */
 static gboolean
-muster_fake_watch_next (MusterWatch *watch, MusterReadiness *readiness, GCancellable *cancellable,
-                        GError **error)
+muster_fake_watch_next (MusterWatch *watch, MusterReadiness *readiness, gint64 until_us,
+                        GCancellable *cancellable, GError **error)
 {
   MusterFakeWatch *self = MUSTER_FAKE_WATCH (watch);
   MusterFakeClock *clock = muster_fake_master_clock (self->session->master);
@@ -241,11 +241,12 @@ muster_fake_watch_next (MusterWatch *watch, MusterReadiness *readiness, GCancell
       now = (MusterReadiness){0};
       return TRUE;
     }
-    if (muster_clock_now_us (MUSTER_CLOCK (clock)) >= self->deadline_us) {
+    if (muster_clock_now_us (MUSTER_CLOCK (clock)) >= MIN (self->deadline_us, until_us)) {
       g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "The watch ran out");
       return FALSE;
     }
-    if (!muster_fake_clock_wait_event (clock, self->deadline_us, cancellable, error))
+    if (!muster_fake_clock_wait_event (clock, MIN (self->deadline_us, until_us), cancellable,
+                                       error))
       return FALSE;
   }
 }

@@ -200,7 +200,8 @@ G_DEFINE_TYPE (MisuseWatch, misuse_watch, MUSTER_TYPE_WATCH)
 
 static gboolean
 watch_next (MusterWatch *self G_GNUC_UNUSED, MusterReadiness *readiness,
-            GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+            gint64 until_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+            GError **error G_GNUC_UNUSED)
 {
   *readiness = (MusterReadiness){0};
   return TRUE;

@@ -62,6 +62,18 @@ class Masters(case.TestCase):
         self.assertTrue(getattr(master, "await")(soon(), None))
         self.assertEqual(master.list_devices(soon(), None)[0].copy().type, "CPU")
 
+    def test_a_coordinator(self):
+        """The lease is there, the session at the master."""
+        coordinator = Muster.RemoteMaster.new(self.serve())
+        master = Muster.RemoteMaster.new(self.serve())
+        self.assertTrue(master.set_coordinator(coordinator))
+        lease, before = master.create_session(line(), None, soon(), None).claim(Muster.Claim.new("line", "worker:0"), soon(), None)
+        self.assertIsNone(before)
+        other = Muster.RemoteMaster.new(coordinator.target()).create_session(line(), None, soon(), None)
+        self.assertFails(Muster.Error.FAILED_PRECONDITION, "worker:0", other.claim, Muster.Claim.new("line", "worker:1"), soon(), None)
+        self.assertTrue(lease.check())
+        self.assertFails(Muster.Error.UNIMPLEMENTED, "isn't behind gRPC", MusterEngine.Master.new().set_coordinator, master)
+
     def test_a_program_of_the_fake_runtime(self):
         os.environ["MUSTER_TENSORFLOW_HELPER"] = case.built("tensorflow/muster-tensorflow")
         library = case.built("tests/tensorflow_master/libtensorflow_fake.so")

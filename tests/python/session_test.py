@@ -234,6 +234,17 @@ class Cluster(case.TestCase):
             master.reach(Muster.deadline_after(Muster.system_clock().now_us(), 60 * Muster.SECOND), None)
         self.assertEqual(master.target(), "unix:" + path)
 
+    def test_its_coordinator(self):
+        self.assertIsNone(self.spec("worker", 1).coordinator())
+        config = {"cluster": CLUSTER, "task": {"type": "worker", "index": 1}, "coordinator": "e:2300"}
+        spec = Muster.ClusterSpec.new(json.dumps(config))
+        self.assertEqual(spec.coordinator(), "grpc://e:2300")
+        self.assertEqual(spec.master(None).target(), "grpc://d:2222")
+        wrong = Muster.ClusterSpec.new(json.dumps(config | {"coordinator": "grpc://e:0"}))
+        self.assertFails(Muster.Error.INVALID_ARGUMENT, "port 0", wrong.master, None)
+        self.assertFails(Muster.Error.INVALID_ARGUMENT, "\"coordinator\" must be a string", Muster.ClusterSpec.new,
+                         json.dumps(config | {"coordinator": 5}))
+
     def test_a_mistake_is_named(self):
         self.assertFails(Muster.Error.INVALID_ARGUMENT, "TF_CONFIG", Muster.ClusterSpec.new, "[")
         for task in ("worker", ":0", "worker:", "worker:-1", "worker:x", "worker:2"):

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The lease of a chief whose master has a coordinator. The coordinator's decides who is chief, and
+ * what is announced there is repeated until it is heard, so that training doesn't depend on the
+ * coordinator. The master's own lease, if it keeps any, follows: it ends the steps of a chief that
+ * was replaced, and reports that the master is about to stop. */
+#include "base/log_bounded_private.h"
+#include "master/lease.h"
+#include "master/remote/remote_private.h"
+
+/* Timeout of an announcement to a coordinator that doesn't answer, while a chief waits for it. */
+#define COORDINATOR_LIMIT_US (2 * MUSTER_SECOND)
+
+#define MUSTER_TYPE_COORDINATED_LEASE (muster_coordinated_lease_get_type ())
+G_DECLARE_FINAL_TYPE (MusterCoordinatedLease, muster_coordinated_lease, MUSTER, COORDINATED_LEASE,
+                      MusterLease)
+
+struct _MusterCoordinatedLease {
+  MusterLease parent;
+  MusterLease *first; /* (owned) the coordinator's */
+  MusterLease *own;   /* (owned) (nullable) the master's */
+  char *coordinator;  /* (owned) its address */
+  gint is_away;       /* atomic: the coordinator didn't answer */
+};
+
+G_DEFINE_FINAL_TYPE (MusterCoordinatedLease, muster_coordinated_lease, MUSTER_TYPE_LEASE)
+
+static void
+note_coordinator (MusterCoordinatedLease *self, const GError *failure)
+{
+  const gboolean is_away = failure != NULL;
+  if (g_atomic_int_exchange (&self->is_away, is_away) == is_away)
+    return;
+  if (is_away)
+    muster_log_at_most (0, G_LOG_LEVEL_WARNING, "coordinator-away", "MUSTER_MODEL",
+                        muster_lease_model (self->first), "MESSAGE",
+                        "the coordinator '%s' doesn't answer; training continues, and it is told "
+                        "when it is back: %s",
+                        self->coordinator, failure->message);
+  else
+    muster_log_at_most (0, G_LOG_LEVEL_INFO, "coordinator-back", "MUSTER_MODEL",
+                        muster_lease_model (self->first), "MESSAGE",
+                        "the coordinator '%s' answers again", self->coordinator);
+}
+
+/* While the coordinator is away, nobody waits for it: the lease's renewals try. */
+static gboolean
+announce_first (MusterCoordinatedLease *self, const MusterAnnouncement *announcement,
+                gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  const gint64 until_us = MIN (deadline_us, muster_deadline_after (now_us, COORDINATOR_LIMIT_US));
+  MusterAnnouncement told = *announcement;
+  g_autoptr (GError) failure = NULL;
+  told.drain = MUSTER_DRAIN_NONE; /* a coordinator that stops takes no model with it */
+  if (g_atomic_int_get (&self->is_away) && !muster_remote_lease_is_heard (self->first)) {
+    muster_remote_lease_post (self->first, &told);
+    return muster_lease_check (self->first, error);
+  }
+  if (muster_lease_announce (self->first, &told, until_us, cancellable, &failure)) {
+    note_coordinator (self, NULL);
+    return TRUE;
+  }
+  if (!muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) &&
+      !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) &&
+      !muster_error_is (failure, MUSTER_ERROR_CANCELLED)) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  muster_remote_lease_post (self->first, &told);
+  note_coordinator (self, failure);
+  return TRUE;
+}
+
+static gboolean
+coordinated_announce (MusterLease *lease, const MusterAnnouncement *announcement,
+                      gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  MusterCoordinatedLease *self = MUSTER_COORDINATED_LEASE (lease);
+  return announce_first (self, announcement, deadline_us, cancellable, error) &&
+         (self->own == NULL ||
+          muster_lease_announce (self->own, announcement, deadline_us, cancellable, error));
+}
+
+static gboolean
+coordinated_check (MusterLease *lease, GError **error)
+{
+  MusterCoordinatedLease *self = MUSTER_COORDINATED_LEASE (lease);
+  return muster_lease_check (self->first, error) &&
+         (self->own == NULL || muster_lease_check (self->own, error));
+}
+
+static gboolean
+coordinated_is_draining (MusterLease *lease, gint64 *until_us)
+{
+  MusterCoordinatedLease *self = MUSTER_COORDINATED_LEASE (lease);
+  return self->own != NULL && muster_lease_is_draining (self->own, until_us);
+}
+
+static gboolean
+is_refusal (const GError *error)
+{
+  return muster_error_is (error, MUSTER_ERROR_FAILED_PRECONDITION) ||
+         muster_error_is (error, MUSTER_ERROR_OUT_OF_RANGE);
+}
+
+/* Claims at the master, whose rules don't count where the coordinator has granted the model. */
+static gboolean
+claim_own (MusterCoordinatedLease *self, const MusterRemoteClaimant *own, const MusterClaim *claim,
+           gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  MusterClaim what = *claim;
+  GError *failure = NULL;
+  what.epoch = 0;
+  what.take_over = FALSE;
+  self->own = muster_remote_lease_claim (own, &what, NULL, deadline_us, cancellable, &failure);
+  if (is_refusal (failure)) {
+    g_clear_error (&failure);
+    what.take_over = TRUE;
+    self->own = muster_remote_lease_claim (own, &what, NULL, deadline_us, cancellable, &failure);
+  }
+  const gboolean is_good = failure == NULL || muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED);
+  if (is_good)
+    g_clear_error (&failure);
+  else
+    g_propagate_error (error, failure);
+  return is_good;
+}
+
+MusterLease *
+muster_coordinated_lease_claim (const MusterRemoteClaimant *coordinator,
+                                const MusterRemoteClaimant *own, const MusterClaim *claim,
+                                MusterAnnouncement **before, gint64 deadline_us,
+                                GCancellable *cancellable, GError **error)
+{
+  g_autoptr (MusterCoordinatedLease) self = g_object_new (MUSTER_TYPE_COORDINATED_LEASE, NULL);
+  MusterClaim first = *claim;
+  first.ready_op = NULL; /* it can't ask */
+  self->coordinator = g_strdup (muster_rpc_client_address (coordinator->client));
+  self->first =
+      muster_remote_lease_claim (coordinator, &first, before, deadline_us, cancellable, error);
+  if (self->first == NULL) {
+    g_prefix_error (error, "the coordinator '%s': ", self->coordinator);
+    return NULL;
+  }
+  if (!claim_own (self, own, claim, deadline_us, cancellable, error))
+    return NULL;
+  muster_lease_set_identity (MUSTER_LEASE (self), claim->model, muster_lease_epoch (self->first));
+  return MUSTER_LEASE (g_steal_pointer (&self));
+}
+
+static void
+muster_coordinated_lease_finalize (GObject *object)
+{
+  MusterCoordinatedLease *self = MUSTER_COORDINATED_LEASE (object);
+  g_clear_object (&self->own);
+  g_clear_object (&self->first);
+  g_free (self->coordinator);
+  G_OBJECT_CLASS (muster_coordinated_lease_parent_class)->finalize (object);
+}
+
+static void
+muster_coordinated_lease_class_init (MusterCoordinatedLeaseClass *klass)
+{
+  MUSTER_LEASE_CLASS (klass)->announce = coordinated_announce;
+  MUSTER_LEASE_CLASS (klass)->check = coordinated_check;
+  MUSTER_LEASE_CLASS (klass)->is_draining = coordinated_is_draining;
+  G_OBJECT_CLASS (klass)->finalize = muster_coordinated_lease_finalize;
+}
+
+static void
+muster_coordinated_lease_init (MusterCoordinatedLease *self G_GNUC_UNUSED)
+{
+}
