@@ -19,7 +19,8 @@
 guint
 muster_round_n_slots (const MusterTraining *training)
 {
-  return MAX (training->max_tasks, DEFAULT_SLOTS);
+  return training->session.own_masters ? MAX (training->session.n_tasks, 1)
+                                       : MAX (training->max_tasks, DEFAULT_SLOTS);
 }
 
 /* Values that are the same in each step alone have no epoch and no position. */
@@ -79,6 +80,13 @@ check (const MusterTraining *training, GError **error)
   return muster_train_check_feeds (training, error);
 }
 
+/* Tasks with masters of their own have a part of the rows each, whoever is present. */
+static gboolean
+is_dealt (const MusterTraining *training)
+{
+  return training->is_elastic && !training->session.own_masters;
+}
+
 /* Creates the scaffold; its model has positions if batches are fed. */
 static gboolean
 take_scaffold (MusterRound *self, GError **error)
@@ -91,7 +99,7 @@ take_scaffold (MusterRound *self, GError **error)
   }
   MusterMetaGraph *plain = muster_scaffold_meta_graph (training->session.scaffold);
   g_autoptr (MusterMetaGraph) extended =
-      training->is_elastic
+      is_dealt (training)
           ? muster_position_add_dealt (plain, muster_round_n_slots (training), error)
           : muster_position_add (plain, MAX (training->session.n_tasks, 1), error);
   if (extended != NULL)
@@ -156,8 +164,8 @@ position_hook (const MusterTraining *training, MusterElastic *elastic, GError **
       (!training->is_elastic && training->session.n_tasks <= 1) || training->session.own_masters;
   const MusterPositionOptions options = {
       .task = elastic != NULL ? muster_elastic_slot (elastic) : training->task_number,
-      .slots = elastic != NULL ? muster_elastic_slots (elastic) : NULL,
-      .settle_us = training->is_elastic ? training->session.step_timeout_us : 0,
+      .slots = is_dealt (training) ? muster_elastic_slots (elastic) : NULL,
+      .settle_us = is_dealt (training) ? training->session.step_timeout_us : 0,
       .name = training->session.manager.task,
       .is_worker = training->session.is_worker,
       .master = is_alone ? NULL : training->session.master, /* a reset could affect other jobs */

@@ -92,7 +92,8 @@ check_elastic (const MusterTraining *training, GError **error)
     wrong =
         "min_tasks is above max_tasks; set it to the number of tasks that the job needs to start";
   else if (training->min_tasks > muster_round_n_slots (training))
-    wrong = "min_tasks is above 64; set max_tasks, too";
+    wrong = training->session.own_masters ? "min_tasks is above the number of tasks"
+                                          : "min_tasks is above 64; set max_tasks, too";
   else if (training->session.overwrite)
     wrong = "overwrite can't be combined with an elastic job, whose tasks may start at any time; "
             "overwrite the model with `muster prepare --overwrite` before";
@@ -113,6 +114,9 @@ make_elastic (const MusterTraining *training)
       .model = training->session.manager.model,
       .task = training->session.manager.task,
       .n_slots = muster_round_n_slots (training),
+      .slot = training->session.own_masters ? (gint)training->task_number : -1,
+      .never_leads = training->session.is_worker && training->session.checkpoint_dir == NULL,
+      .is_apart = training->session.own_masters,
       .min_tasks = training->min_tasks,
       .max_tasks = training->max_tasks,
       .timeout_us = wait_us (training),

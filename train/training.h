@@ -11,12 +11,14 @@ G_BEGIN_DECLS
  * MusterTraining:
  * @session: the model, the master, checkpoints and announcements. Its hooks, observers, `will_run`,
  *   `will_feed` and `waiting` are the training's own and must be unset, as `saver`. An elastic job
- *   needs a model's name; its `is_worker`, `n_tasks` and @task_number are ignored. `overwrite`
- * starts a job that is over, too
+ *   needs a model's name; its `is_worker`, `n_tasks` and @task_number are ignored unless it has
+ *   `own_masters`. `overwrite` starts a job that is over, too
  * @saver: options of the chief's saver; a metric `loss` that isn't in the graph is @loss
  * @is_elastic: (attributes option=task=auto): all tasks of the job are equal, and may start and
  * stop at any time: one of them becomes the chief, and batches are dealt to the tasks that are
- * present. It needs @batches, and a master that keeps members (`muster serve`)
+ * present. It needs @batches, and a master that keeps members (`muster serve`). With `own_masters`,
+ * whose masters have a coordinator that does, each task keeps @task_number and its part of the
+ * rows; a worker with a `checkpoint_dir` becomes the chief when there is none
  * @min_tasks: (attributes flag=min-tasks max=65536): of an elastic job (@is_elastic): number of
  * tasks without which training doesn't start, and pauses; 0: 1. The task that asks for the most
  * counts

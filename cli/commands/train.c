@@ -95,6 +95,14 @@ has_own_master (const MusterCliOptions *options)
   return options->target_from_spec && muster_cluster_spec_has_own_masters (options->spec);
 }
 
+/* Its tasks are members of the job at the coordinator, and one of them is its chief. */
+static gboolean
+is_coordinated (const MusterTrainOptions *command)
+{
+  return command->common.coordinator != NULL && command->positions &&
+         has_own_master (&command->common);
+}
+
 /* The positions' variables have to be on one task for all masters, as those of a model that names
  * none aren't. */
 static gboolean
@@ -220,7 +228,7 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
   session->scaffold = self->scaffold;
   session->master = master;
   session->is_worker = role->is_worker;
-  training.is_elastic = role->is_elastic;
+  training.is_elastic = role->is_elastic || is_coordinated (self->command);
   session->manager.model = options->model;
   session->manager.task = role->task;
   training.task_number = role->index;
@@ -232,7 +240,7 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
   session->own_masters = has_own_master (options);
   training.without_positions =
       training.without_positions || (session->own_masters && !self->command->positions);
-  training.ends_job = !role->is_worker;
+  training.ends_job = !role->is_worker || training.is_elastic;
   session->preemption = self->preemption;
   session->timeout_us = options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : options->timeout_us;
   session->manager.cluster = (const char *const *)options->addresses;
@@ -282,7 +290,8 @@ run (Job *job)
                           .is_drill = job->command->drill,
                           .is_worker = job->role->is_worker,
                           .waits_for = what_steps_wait_for (job->scaffold)};
-  const gboolean may_wait = job->role->is_worker || job->role->is_elastic;
+  const gboolean may_wait =
+      job->role->is_worker || job->role->is_elastic || is_coordinated (job->command);
   MusterLive *live =
       muster_live_new (may_wait ? "waiting for" : "preparing", job->options, job->options->json);
   muster_train_show_init (&show, job->options, live);
@@ -327,10 +336,11 @@ take_role (MusterTrainOptions *command, MusterTrainRole *role, GError **error)
                         "train needs --master=TARGET: the grpc://HOST:PORT of a `muster serve`, or "
                         "local to train in this process");
   }
-  if ((command->training.min_tasks > 0 || command->training.max_tasks > 0) && !role->is_elastic) {
+  if ((command->training.min_tasks > 0 || command->training.max_tasks > 0) && !role->is_elastic &&
+      !is_coordinated (command)) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "--min-tasks and --max-tasks need --task=auto; otherwise --tasks is the "
-                        "number of tasks");
+                        "--min-tasks and --max-tasks need --task=auto, or on a TensorFlow cluster "
+                        "--coordinator and --positions; otherwise --tasks is the number of tasks");
   }
   if (has_own_master (options) && role->is_elastic) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,

@@ -11,11 +11,11 @@
 #define LEAVE_US     (2 * MUSTER_SECOND)
 
 MusterJoin
-muster_elastic_any_slot (const MusterElastic *self)
+muster_elastic_request (const MusterElastic *self)
 {
   return (MusterJoin){.model = self->options.model,
                       .task = self->options.task,
-                      .slot = -1,
+                      .slot = self->options.slot,
                       .n_slots = self->options.n_slots,
                       .min_tasks = self->options.min_tasks};
 }
@@ -42,6 +42,7 @@ on_changed (MusterMembership *membership, gpointer data)
   self->roster =
       muster_membership_roster (membership); /* the latest, whichever thread comes last */
   self->is_lost = !muster_membership_check (membership, NULL);
+  self->known_epoch = MAX (self->known_epoch, self->roster->epoch);
   if (self->roster->has_chief) {
     self->no_chief_us = 0;
     self->is_leaderless = FALSE;
@@ -136,18 +137,25 @@ is_no_answer (const GError *failure)
          muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED);
 }
 
+/* A slot of its own may be held by the task's earlier process for a lease. */
+static gboolean
+may_join_later (const MusterElastic *self, const GError *failure)
+{
+  return !self->has_answered || muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED) ||
+         (self->options.slot >= 0 && muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION));
+}
+
 /* FALSE if it may join later, or with an error. */
 static gboolean
 try_to_join (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  const MusterJoin task = muster_elastic_any_slot (self);
+  const MusterJoin task = muster_elastic_request (self);
   g_autoptr (GError) failure = NULL;
   self->membership =
       muster_master_join (self->options.master, &task,
                           MIN (muster_elastic_in_us (JOIN_US), deadline_us), cancellable, &failure);
   self->has_answered = !is_no_answer (failure);
-  if (self->membership == NULL && self->has_answered &&
-      !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED)) {
+  if (self->membership == NULL && !may_join_later (self, failure)) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }

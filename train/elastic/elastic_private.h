@@ -23,6 +23,9 @@ typedef struct {
   const char *model;
   const char *task; /* (nullable) for messages */
   guint n_slots;
+  gint slot; /* -1: any that is free; else this task's, for which it waits */
+  gboolean never_leads;
+  gboolean is_apart; /* the model isn't where the members are: it outlives a restart there */
   guint min_tasks;   /* no task starts before there are this many, or trains with fewer; 0: 1 */
   guint max_tasks;   /* a task waits while there are this many others; 0: n_slots */
   gint64 timeout_us; /* how long a task that has started waits for others */

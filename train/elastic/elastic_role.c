@@ -11,6 +11,10 @@
 #define STAGGER_US (250 * MUSTER_MILLISECOND)
 /* A task that couldn't be the chief works on for so long before it tries again. */
 #define LEADERLESS_US (2 * MUSTER_SECOND)
+/* A coordinator that was restarted knows no chief until that one has claimed the model again, for
+ * which it tries every two seconds; and one that hasn't had a chief leaves the first task so much
+ * time to start. */
+#define FORGOTTEN_US (10 * MUSTER_SECOND)
 
 /* --- the roster, with the lock held --- */
 
@@ -24,13 +28,24 @@ muster_elastic_rank (const MusterElastic *self)
   return rank;
 }
 
+/* TRUE if the coordinator may have a chief that it doesn't know. */
+static gboolean
+may_be_forgotten (const MusterElastic *self)
+{
+  const gboolean is_first = muster_membership_slot (self->membership) == 0;
+  return self->options.is_apart &&
+         (self->roster->epoch < self->known_epoch || (self->roster->epoch == 0 && !is_first));
+}
+
 /* When this task becomes the chief unless another does. Tasks in lower slots that aren't back yet
  * count: one of them may be the chief. */
 static gint64
 due_us (const MusterElastic *self)
 {
-  if (self->no_chief_us == 0 || self->roster->is_over)
+  if (self->no_chief_us == 0 || self->roster->is_over || self->options.never_leads)
     return MUSTER_WAIT_FOREVER;
+  if (may_be_forgotten (self))
+    return self->no_chief_us + FORGOTTEN_US + muster_elastic_rank (self) * STAGGER_US;
   const guint rank = self->roster->is_gathering ? muster_membership_slot (self->membership)
                                                 : muster_elastic_rank (self);
   return MAX (self->no_chief_us + rank * STAGGER_US, self->not_before_us);
@@ -41,7 +56,8 @@ muster_elastic_should_change (const MusterElastic *self)
 {
   if (self->is_lost)
     return TRUE;
-  if (self->role != MUSTER_ELASTIC_WORKER || self->no_chief_us == 0 || self->roster->is_over)
+  if (self->role != MUSTER_ELASTIC_WORKER || self->no_chief_us == 0 || self->roster->is_over ||
+      self->options.never_leads)
     return FALSE;
   return (self->coordinator == NULL && !self->is_leaderless) ||
          muster_elastic_now_us () >= due_us (self);
@@ -66,6 +82,8 @@ look (MusterElastic *self, const MusterRoster *roster, MusterElasticRole *role, 
     return DECIDED;
   if (self->n_rounds == 0 && muster_elastic_has_few (self, roster))
     return TOO_FEW;
+  if (self->options.never_leads)
+    return DECIDED;
   *role = MUSTER_ELASTIC_CHIEF;
   *wake_us = due_us (self);
   return muster_elastic_now_us () >= *wake_us ? DECIDED : NO_CHIEF;

@@ -37,7 +37,7 @@ slots_claim (MusterPositionSlots *slots, guint slot, gint64 deadline_us, GCancel
              GError **error)
 {
   MusterElastic *elastic = MUSTER_ELASTIC_SLOTS (slots)->elastic;
-  MusterJoin takeover = muster_elastic_any_slot (elastic);
+  MusterJoin takeover = muster_elastic_request (elastic);
   takeover.slot = (gint)slot;
   takeover.is_takeover = TRUE;
   muster_elastic_leave (&elastic->lent);

@@ -26,6 +26,7 @@ struct _MusterElastic {
   MusterRoster *roster;   /* (owned) (nullable) the latest */
   gboolean is_lost;       /* the membership was lost */
   gint64 no_chief_us;     /* since when the model has no chief; 0: it has one */
+  gint64 known_epoch;     /* the highest of a chief that the server has told of */
   gint64 not_before_us;   /* the earliest time of this task's next claim */
   gboolean is_leaderless; /* this task trains without a chief, and can't be it now */
   gboolean is_in_round;
@@ -47,8 +48,8 @@ muster_elastic_in_us (gint64 timeout_us)
 
 /* --- the membership (elastic_member.c) --- */
 
-/* This task's request for any slot. */
-MusterJoin muster_elastic_any_slot (const MusterElastic *self);
+/* This task's request for a slot. */
+MusterJoin muster_elastic_request (const MusterElastic *self);
 
 /* Leaves, and clears *membership (nullable). If the call fails, the server removes the member when
  * its stream breaks or its lease ends. */

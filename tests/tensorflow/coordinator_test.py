@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job on a TensorFlow cluster with a coordinator: a server without TensorFlow and without the model, which the steps don't pass."""
+import subprocess
+
+import cluster_gate
+import peer
+
+import tensorflow as tf
+
+v1 = tf.compat.v1
+
+
+class Coordinated(cluster_gate.Job):
+
+    def setUp(self):
+        super().setUp()
+        port = peer.hold_port()
+        self.addCleanup(port.close)
+        self.address = "localhost:%d" % peer.port_of(port)
+        self.options = ["--coordinator=grpc://" + self.address]
+        self.coordinator = None
+        self.start()
+
+    def start(self):
+        self.coordinator = subprocess.Popen([peer.MUSTER, "serve", "--listen=" + self.address], stdin=subprocess.DEVNULL,
+                                            stdout=subprocess.PIPE, preexec_fn=peer.die_with_parent)
+        self.addCleanup(self.stop, self.coordinator)
+        peer.first_line(self.coordinator, "the coordinator")
+
+    def stop(self, process):
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+    def model(self):
+        """What the coordinator knows of it; None: nothing."""
+        models = peer.muster_json("status", "grpc://" + self.address)["models"]
+        return models[0] if models else None
+
+    def muster(self, name, *words):
+        return subprocess.run([peer.MUSTER, *words, "--meta-graph=" + self.meta, "--timeout=20", *self.options],
+                              env=self.cluster.environment(name), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=peer.COMMAND_SECONDS)
+
+
+class Chiefs(Coordinated):
+
+    def test_are_one_whatever_their_masters(self):
+        self.begin()
+        refused = self.muster("worker:0", "prepare")
+        self.assertEqual(refused.returncode, 4, refused.stderr)
+        self.assertIn("chief:0", refused.stderr)
+        self.assertEqual((self.model()["task"], self.model()["alive"]), ("chief:0", True))
+        self.finish()
+        self.assertEqual(self.model()["phase"], "over")
+
+    def test_are_followed_by_another_task(self):
+        """A worker that can save goes on with the model as it is; the chief that comes back is a worker."""
+        self.begin()
+        self.kill("chief:0")
+        self.allow(1, "chief:0", "worker:0")
+        peer.await_true(lambda: (model := self.model()) and model["alive"] and model["task"] == "worker:0", "the worker leads")
+        self.train("chief:0")
+        self.finish()
+        self.assertEqual(self.ready("worker:0"), ["joined", "continued"])
+        self.assertEqual(self.ready("chief:0"), ["joined"])
+        self.assertEqual(self.model()["phase"], "over")
+
+
+class Dies(Coordinated):
+
+    def test_and_training_ends_without_it(self):
+        self.begin()
+        self.stop(self.coordinator)
+        self.finish()
+
+    def test_and_is_told_all_when_it_is_back(self):
+        self.begin()
+        self.stop(self.coordinator)
+        self.allow(2, *self.tasks)
+        peer.await_true(lambda: self.read("last") == 8, "steps are made without it")
+        self.start()
+        peer.await_true(lambda: (model := self.model()) and model["phase"] == "training" and model["task"] == "chief:0", "it knows the chief")
+        self.finish()
+        self.assertEqual(self.model()["phase"], "over")
+        self.assertEqual(self.ready("chief:0"), ["initialised"])
+
+
+if __name__ == "__main__":
+    peer.main()
