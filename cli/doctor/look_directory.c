@@ -87,12 +87,14 @@ read_names (Look *self)
   return FALSE;
 }
 
+/* A job that saves here may be another user's than this command. */
 static void
 check_rights (const Look *self)
 {
   const char *path = muster_local_path (self->directory);
   struct stat is;
-  if (!muster_storage_is_local (NULL, self->directory) || g_access (path, W_OK | X_OK) == 0)
+  if (!muster_storage_is_local (NULL, self->directory) || self->n_processes > 0 ||
+      g_access (path, W_OK | X_OK) == 0)
     return;
   const int code = errno;
   if (stat (path, &is) != 0)
@@ -386,9 +388,9 @@ muster_doctor_look_at_directory (const MusterDoctor *self, const char *directory
   if (!read_names (&look))
     return;
   look.listed = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_listed_free);
-  check_rights (&look);
   read_record (&look);
   check_holders (&look);
+  check_rights (&look);
   read_checkpoints (&look);
   check_space (&look);
   check_latest (&look);

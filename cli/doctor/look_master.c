@@ -7,6 +7,7 @@
 
 #define LONGEST_DIAGNOSIS_US MUSTER_SECOND
 #define PART_FOR_DIAGNOSIS   4 /* of the time, at most */
+#define MOST_TASKS           64
 
 typedef struct {
   const MusterDoctor *doctor;
@@ -88,20 +89,59 @@ look_at_failure (const Look *self, const GError *error)
   muster_findings_add_place (self->doctor->findings, self->target, "up, but refuses this caller");
 }
 
-/* A task of TensorFlow's cluster, "ps:0=HOST:PORT". */
+/* A task of TensorFlow's cluster. */
+typedef struct {
+  const char *task; /* "ps:0=HOST:PORT" */
+  const char *address;
+  gint64 deadline_us;
+  MusterDiagnosis diagnosis; /* (owned) */
+} Probe;
+
 static void
-look_at_task (const MusterDoctor *self, const char *task)
+probe_clear (gpointer data)
 {
-  const char *equals = strchr (task, '=');
-  g_auto (MusterDiagnosis) diagnosis = {0};
-  g_autofree char *name = g_strndup (task, (gsize)(equals - task));
-  muster_diagnose_master (equals + 1, MIN (self->deadline_us, now_us () + LONGEST_DIAGNOSIS_US),
-                          NULL, &diagnosis);
-  if (diagnosis.stage == MUSTER_REACH_ANSWERS)
+  muster_diagnosis_clear (&((Probe *)data)->diagnosis);
+}
+
+static gpointer
+run_probe (gpointer data)
+{
+  Probe *self = data;
+  muster_diagnose_master (self->address, self->deadline_us, NULL, &self->diagnosis);
+  return NULL;
+}
+
+static void
+report_probe (const MusterDoctor *self, const Probe *probe)
+{
+  if (probe->diagnosis.stage == MUSTER_REACH_ANSWERS)
     return;
-  g_autofree char *remedy = g_strdup_printf ("start %s at %s", name, equals + 1);
-  muster_findings_add (self->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_TASKS, equals + 1, remedy,
-                       "the task %s of the cluster doesn't answer: %s", name, diagnosis.text);
+  g_autofree char *name = g_strndup (probe->task, (gsize)(probe->address - 1 - probe->task));
+  g_autofree char *remedy = g_strdup_printf ("start %s at %s", name, probe->address);
+  muster_findings_add (self->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_TASKS, probe->address,
+                       remedy, "the task %s of the cluster doesn't answer: %s", name,
+                       probe->diagnosis.text);
+}
+
+/* All at once: each silent one takes the whole time. */
+static void
+look_at_tasks (const MusterDoctor *self, char **tasks)
+{
+  g_autoptr (GArray) probes = g_array_new (FALSE, TRUE, sizeof (Probe));
+  GThread *threads[MOST_TASKS];
+  const gint64 until_us = MIN (self->deadline_us, now_us () + LONGEST_DIAGNOSIS_US);
+  g_array_set_clear_func (probes, probe_clear);
+  for (; tasks != NULL && *tasks != NULL && probes->len < MOST_TASKS; tasks++) {
+    const Probe probe = {
+        .task = *tasks, .address = strchr (*tasks, '=') + 1, .deadline_us = until_us};
+    g_array_append_val (probes, probe);
+  }
+  for (guint i = 0; i < probes->len; i++)
+    threads[i] = g_thread_new ("muster-look", run_probe, &g_array_index (probes, Probe, i));
+  for (guint i = 0; i < probes->len; i++)
+    g_thread_join (threads[i]);
+  for (guint i = 0; i < probes->len; i++)
+    report_probe (self, &g_array_index (probes, Probe, i));
 }
 
 void
@@ -129,6 +169,5 @@ muster_doctor_look_at_master (const MusterDoctor *self, const char *target)
     muster_doctor_look_at_status (self, target, status);
   else
     look_at_failure (&look, error);
-  for (char **task = self->options->addresses; task != NULL && *task != NULL; task++)
-    look_at_task (self, *task);
+  look_at_tasks (self, self->options->addresses);
 }

@@ -386,7 +386,8 @@ check_wait (Look *self, const Muster__Waiter *waiter)
   muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_WAIT, where,
                        "use the same meta graph for the chief and its workers, and check that "
                        "nothing has reset the master",
-                       "the model isn't ready: %s: %s", waits, waiter->why);
+                       "the model isn't ready: %s%s%s", waits, has (waiter->why) ? ": " : "",
+                       waiter->why);
 }
 
 static void

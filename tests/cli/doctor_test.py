@@ -102,6 +102,14 @@ class Healthy(TestCase):
         self.assertIn("0 tasks waiting", master["state"])
         self.assertIn("a job saves here", directory["state"])
 
+    def test_a_job_of_another_user(self):
+        _, target = self.serve()
+        self.chief(target).expect('"event":"saved"')
+        os.chmod(self.run_dir, 0o555)
+        self.addCleanup(os.chmod, self.run_dir, 0o755)
+        found = self.doctor(self.run_dir, preexec_fn=without_override)
+        self.assertEqual(found["findings"], [], found)
+
     def test_an_elastic_job(self):
         _, target = self.serve()
         for _ in range(2):
@@ -146,9 +154,10 @@ class Masters(TestCase):
     def test_a_task_of_the_cluster_in_tf_config(self):
         _, target = self.serve()
         address = target.split("//")[1]
-        cluster = {"cluster": {"ps": ["127.0.0.1:1"], "worker": [address]}, "task": {"type": "worker", "index": 0}}
+        cluster = {"cluster": {"ps": ["127.0.0.1:1", "127.0.0.1:2", address], "worker": [address]}, "task": {"type": "worker", "index": 0}}
         found = self.doctor(env={**os.environ, "TF_CONFIG": json.dumps(cluster)})
         self.assert_finds(found, "tasks", "ps:0", "127.0.0.1:1", "start ps:0")
+        self.assertEqual([finding["where"] for finding in found["findings"]], ["127.0.0.1:1", "127.0.0.1:2"])
         self.assertEqual([place["place"] for place in found["places"]], [target])
         named = self.doctor(target, env={**os.environ, "TF_CONFIG": json.dumps(cluster)})
         self.assertEqual(named["findings"], [], "of another job, maybe")
