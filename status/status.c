@@ -55,8 +55,8 @@ muster_status_state (const Muster__StatusResponse *status, const Muster__Announc
                       : (MusterStatusState){"not ready", MUSTER_STATUS_WARNING};
 }
 
-static gint64
-n_running_steps (const Muster__StatusResponse *status)
+gint64
+muster_status_n_running (const Muster__StatusResponse *status)
 {
   for (gsize i = 0; i < status->n_limits; i++)
     if (strcmp (status->limits[i]->name, "steps") == 0)
@@ -70,7 +70,7 @@ muster_status_stall (const Muster__StatusResponse *status, gint64 least_us)
   g_autofree char *age = muster_format_duration (status->stalled_us);
   return status->stalled_us > 0 && status->stalled_us >= least_us
              ? g_strdup_printf ("no step has ended for %s, %" G_GINT64_FORMAT " running", age,
-                                n_running_steps (status))
+                                muster_status_n_running (status))
              : NULL;
 }
 

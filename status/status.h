@@ -27,6 +27,9 @@ typedef struct {
 MusterStatusState muster_status_state (const Muster__StatusResponse *status,
                                        const Muster__Announcement *model);
 
+/* The steps that run now. */
+gint64 muster_status_n_running (const Muster__StatusResponse *status);
+
 /* From when on a step that doesn't end is shown. */
 #define MUSTER_STATUS_STALL_US (10 * MUSTER_SECOND)
 

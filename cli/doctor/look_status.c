@@ -423,8 +423,12 @@ check_steps (Look *self)
   if (stall != NULL && !is_preparing (self))
     muster_findings_add (
         self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_STEP, self->target,
-        "see which task waits where, by the tasks' output and stacks; --step-timeout=TIME ends "
-        "such a step",
+        muster_status_n_running (status) > 0
+            ? "a step blocks, at a queue or at a machine that is gone: the tasks' output says "
+              "where; "
+              "--step-timeout=TIME ends such a step"
+            : "a task stands still between two steps: look at its stack, with gdb -p PID or py-spy "
+              "dump",
         "%s", stall);
 }
 

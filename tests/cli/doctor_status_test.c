@@ -216,6 +216,28 @@ MUSTER_TEST (DoctorStatus, compares_a_step_with_the_others)
                        "no step has ended for 30.0 s, 0 running");
 }
 
+static gboolean
+has_remedy (gint64 n_running, const char *begins)
+{
+  g_auto (Fixture) all;
+  Muster__Limit limit = MUSTER__LIMIT__INIT, *limits[] = {&limit};
+  fixture_init (&all);
+  limit.name = (char *)"steps";
+  limit.used = n_running;
+  all.status.limits = limits;
+  all.status.n_limits = 1;
+  all.status.stalled_us = MINUTE;
+  return n_found (&all) == 1 &&
+         g_str_has_prefix (
+             g_array_index (muster_findings_list (all.findings), MusterFinding, 0).remedy, begins);
+}
+
+MUSTER_TEST (DoctorStatus, tells_a_step_that_blocks_from_a_task_that_stands_still)
+{
+  MUSTER_EXPECT_TRUE (has_remedy (1, "a step blocks"));
+  MUSTER_EXPECT_TRUE (has_remedy (0, "a task stands still"));
+}
+
 MUSTER_TEST (DoctorStatus, names_what_most_of_the_time_is_lost_to)
 {
   g_auto (Fixture) all;
