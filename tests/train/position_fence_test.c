@@ -459,6 +459,30 @@ MUSTER_TEST (PositionFence, asks_for_a_restore_at_once_where_a_task_knows_that_i
   MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (worker.session), 1u);
 }
 
+/* Also where that is as long as the usual one, of a task whose step doesn't go on. */
+MUSTER_TEST (PositionFence, waits_for_a_killed_commands_step_as_long_as_it_is_told)
+{
+  g_auto (Job) job = set_up_job ("told");
+  g_auto (Life) chief = {.job = &job};
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  Life before = {.job = &job, .task = 1};
+  g_auto (Life) worker = {
+      .job = &job, .task = 1, .clock = MUSTER_CLOCK (clock), .settle_us = 5 * MUSTER_SECOND};
+  Restoring restoring = {.chief = &chief};
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  life_begin (&before);
+  MUSTER_ASSERT_NO_ERROR (before.error);
+  life_end (&before);
+  job_cut_off_a_step (&job, chief.scaffold, 1);
+  muster_fake_clock_at (clock, 20 * MUSTER_SECOND, end_restore, &restoring);
+
+  life_begin (&worker);
+
+  MUSTER_ASSERT_NO_ERROR (worker.error);
+  MUSTER_EXPECT_TRUE (restoring.was_raised);
+}
+
 /* Nor does a chief wait for its own then: this test would time out. */
 MUSTER_TEST (PositionFence, restores_at_once_where_a_chief_knows_that_its_step_has_ended)
 {
