@@ -3,6 +3,7 @@
  * keeps the job from training, or puts it at risk. */
 #include "cli/doctor/doctor.h"
 
+#include "base/wait_private.h"
 #include "checkpoint/stores/default_storage.h"
 #include "cli/checkpoint/checkpoint_open.h"
 #include "cli/common/master_status.h"
@@ -14,6 +15,7 @@
 
 #define DEFAULT_TIMEOUT_US  (10 * MUSTER_SECOND)
 #define DEFAULT_PATIENCE_US (10 * MUSTER_SECOND)
+#define SPARE_US            (500 * MUSTER_MILLISECOND) /* for what ends at the deadline by itself */
 
 static const char summary[] =
     "Finds what keeps a job from training, and what puts it at risk. TARGET is the job's master:\n"
@@ -29,8 +31,8 @@ static gboolean
 is_master (const char *word)
 {
   return muster_address_in_target (word, NULL) != NULL || muster_master_is_offered (word) ||
-         (strstr (word, "://") == NULL && !g_file_test (word, G_FILE_TEST_EXISTS) &&
-          muster_address_check (word, NULL));
+         (strstr (word, "://") == NULL && muster_address_check (word, NULL) &&
+          !g_file_test (word, G_FILE_TEST_EXISTS));
 }
 
 static gboolean
@@ -89,6 +91,63 @@ parse (int argc, char **argv, MusterCliOptions *options, gint64 *patience_us, ch
          take_places (options, words, error);
 }
 
+/* A directory is read on a thread of its own: where its file server is gone, the system may not
+ * answer. Then the thread is left behind with this. */
+typedef struct {
+  MusterDoctor doctor; /* with findings of its own (owned) */
+  const char *directory;
+  GMutex lock;
+  GCond changed;
+  gboolean is_read; /* guarded by lock */
+} Reading;
+
+static gpointer
+run_reading (gpointer data)
+{
+  Reading *self = data;
+  muster_doctor_look_at_directory (&self->doctor, self->directory);
+  g_mutex_lock (&self->lock);
+  self->is_read = TRUE;
+  g_cond_signal (&self->changed);
+  g_mutex_unlock (&self->lock);
+  return NULL;
+}
+
+static gboolean
+await_reading (Reading *self, gint64 deadline_us)
+{
+  gboolean is_in_time = TRUE;
+  g_mutex_lock (&self->lock);
+  while (!self->is_read && is_in_time)
+    is_in_time = muster_wait_change (&self->changed, &self->lock, deadline_us);
+  const gboolean is_read = self->is_read;
+  g_mutex_unlock (&self->lock);
+  return is_read;
+}
+
+static void
+look_at_directory (const MusterDoctor *self, const char *directory)
+{
+  Reading *reading = g_new0 (Reading, 1);
+  reading->doctor = *self;
+  reading->doctor.findings = muster_findings_new ();
+  reading->directory = directory;
+  GThread *thread = g_thread_new ("muster-read", run_reading, reading);
+  if (!await_reading (reading, muster_deadline_after (self->deadline_us, SPARE_US))) {
+    muster_findings_add (self->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY, directory,
+                         "check its file server and its mount: what saves there hangs, too; if it "
+                         "is only slow, set a longer --timeout",
+                         "the directory doesn't answer in time");
+    muster_findings_add_place (self->findings, directory, "no answer");
+    g_thread_unref (thread);
+    return;
+  }
+  g_thread_join (thread);
+  muster_findings_take (self->findings, reading->doctor.findings);
+  muster_findings_free (reading->doctor.findings);
+  g_free (reading);
+}
+
 /* Masters first: what they say of their chiefs is compared with the directories. */
 static void
 look (const MusterDoctor *self, char **words)
@@ -98,7 +157,7 @@ look (const MusterDoctor *self, char **words)
       muster_doctor_look_at_master (self, *word);
   for (char **word = words; *word != NULL; word++)
     if (!is_master (*word))
-      muster_doctor_look_at_directory (self, *word);
+      look_at_directory (self, *word);
 }
 
 int
@@ -119,5 +178,6 @@ muster_cli_doctor (int argc, char **argv)
     muster_findings_print_json (findings);
   else
     muster_findings_print (findings);
-  return muster_findings_list (findings)->len > 0 ? MUSTER_EXIT_NO : MUSTER_EXIT_DONE;
+  return muster_cli_leave (muster_findings_list (findings)->len > 0 ? MUSTER_EXIT_NO
+                                                                    : MUSTER_EXIT_DONE);
 }

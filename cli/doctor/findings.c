@@ -103,6 +103,22 @@ muster_findings_add_place (MusterFindings *self, const char *place, const char *
   g_array_append_val (self->places, one);
 }
 
+/* The elements move. */
+static void
+move_all (GArray *to, GArray *from)
+{
+  g_array_append_vals (to, from->data, from->len);
+  g_array_set_clear_func (from, NULL);
+  g_array_set_size (from, 0);
+}
+
+void
+muster_findings_take (MusterFindings *self, MusterFindings *other)
+{
+  move_all (self->findings, other->findings);
+  move_all (self->places, other->places);
+}
+
 static int
 worst_first (gconstpointer a, gconstpointer b)
 {

@@ -59,6 +59,9 @@ void muster_findings_add_error (MusterFindings *self, MusterSeverity severity, M
 void muster_findings_add_place (MusterFindings *self, const char *place, const char *state, ...)
     G_GNUC_PRINTF (3, 4);
 
+/* Adds all of another's, which is empty then. */
+void muster_findings_take (MusterFindings *self, MusterFindings *other);
+
 /* All of them, the worst first (element-type MusterFinding); borrowed until another is added. */
 const GArray *muster_findings_list (MusterFindings *self);
 

@@ -212,7 +212,7 @@ is_whole (const Look *self, MusterListed *one)
 {
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   gpointer both[] = {(gpointer)self->doctor, cancellable};
-  if (one->damage == NULL)
+  if (one->damage == NULL && now_us () < self->doctor->deadline_us)
     muster_listed_verify (one, stop_in_time, both, cancellable);
   return one->damage == NULL;
 }

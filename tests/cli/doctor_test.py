@@ -203,7 +203,7 @@ class Jobs(TestCase):
         self.prepare(target, "--model=digits")
         self.start(peer.MUSTER, "wait", "--meta-graph=" + LINREG, "--model=digits", "--master=" + target, "--task=worker:0")
         found = self.await_finding("wait", target, "--patience=1ms")
-        self.assert_finds(found, "wait", "worker:0", "its graph differs from the chief's", "digits at " + target, "same meta graph")
+        self.assert_finds(found, "wait", "worker:0", "s: its graph differs from the chief's", "digits at " + target, "same meta graph")
 
     def test_too_few_tasks(self):
         _, target = self.serve()
