@@ -3,6 +3,7 @@
 trained once by the model's own count."""
 import os
 import signal
+import subprocess
 import time
 
 import cluster_gate
@@ -85,7 +86,7 @@ class Servers(cluster_gate.Job):
 
 
 @peer.needs_namespace
-class Connections(Job):
+class Connections(cluster_gate.Job):
 
     def test_that_end_end_steps_while_their_servers_live(self):
         """Whose commands have been answered, and wait for no step of theirs to go on: that would take a minute."""
