@@ -10,6 +10,7 @@ All of the library is here: the classes and functions of gi.repository.Muster, a
 muster.checkpoint reads checkpoints as mappings of arrays. docs/python.md describes it.
 """
 import importlib
+import threading
 
 import gi
 
@@ -19,6 +20,7 @@ try:
 except ValueError:
     pass  # a build without the engine
 
+_importing = threading.RLock()  # another thread would see a module of gi's half made
 _ENGINE = {"LocalMaster": "Master", "LocalMasterOptions": "MasterOptions"}  # by C's names
 
 
@@ -46,10 +48,12 @@ def __getattr__(name):
         return [each for each in __dir__() if not each.startswith("_")]
     if name.startswith("_") and name != "__version__":
         raise AttributeError("muster has no attribute '%s'" % name)
-    globals()[name] = found = _find(name)
+    with _importing:
+        globals()[name] = found = _find(name)
     return found
 
 
 def __dir__():
-    library = importlib.import_module("gi.repository.Muster")
+    with _importing:
+        library = importlib.import_module("gi.repository.Muster")
     return sorted({each for each in dir(library) if not each.startswith("_")} | {*_ENGINE, "checkpoint", "use_logging", "__version__", "__doc__", "__name__"})

@@ -13,6 +13,7 @@ import sys
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), "../../python")))
 import case
 import muster
+import pythons
 from case import GLib, GObject, Muster, MusterEngine
 from gi import _gi
 
@@ -274,11 +275,32 @@ class Pickling(case.TestCase):
             self.assertEqual(pickle.loads(pickle.dumps(tensor)), tensor)
 
 
+THREADS = """
+import sys, threading
+import muster
+
+sys.setswitchinterval(1e-6)
+raw, begin = set(), threading.Barrier(8)
+
+def use(first):
+    begin.wait()
+    for name in NAMES[first:] + NAMES[:first]:
+        found = getattr(muster, name)
+        methods = [getattr(found, method.__name__) for method in found.__info__.get_methods()] if isinstance(found, type) else [found]
+        raw.update(name for method in methods if hasattr(method, "get_symbol"))
+
+NAMES = ["LocalMaster", "Saver", "SessionManager", "Training", "Scaffold", "Master", "Session", "train", "latest_checkpoint_async"]
+threads = [threading.Thread(target=use, args=[first]) for first in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert not raw, raw
+"""
 LOGGING = """
 import logging, sys
-sys.path.insert(0, sys.argv[1])
-import case, muster
-from case import GLib
+import muster
+from gi.repository import GLib
 
 class Keep(logging.Handler):
     records = []
@@ -290,7 +312,7 @@ logger.addHandler(Keep())
 logger.propagate = False
 logger.setLevel(logging.INFO)
 muster.use_logging()
-scaffold = case.linreg()
+scaffold = muster.Scaffold.load(sys.argv[1])
 manager = muster.SessionManager(scaffold.graph(), ready_op=scaffold.ready_op(), local_init_op=scaffold.local_init_op())
 manager.prepare_session(muster.LocalMaster(), init_op=scaffold.init_op())
 said = [(record.levelname, record.getMessage()) for record in Keep.records]
@@ -305,15 +327,25 @@ assert len(Keep.records) == n, said
 """
 
 
-class Logging(case.TestCase):
-    def test_gets_what_is_asked_for(self):
-        program = os.path.join(self.folder, "program.py")
-        with open(program, "w", encoding="utf-8") as file:
-            file.write(LOGGING.replace("import case", "sys.path.insert(0, sys.argv[2])\nimport case"))
-        done = subprocess.run([sys.executable, program, case.ROOT + "/tests/python", case.ROOT + "/python"], timeout=60, check=False, text=True,
+class Processes(case.TestCase):
+    """What can be tried once in a process."""
+
+    def setUp(self):
+        super().setUp()
+        self.environment = pythons.environment(self.folder)
+
+    def run_program(self, text):
+        done = subprocess.run([sys.executable, "-c", text, case.fixture("linreg.meta")], env=self.environment, timeout=60, check=False, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertIn("of another", done.stdout)
+        return done.stdout
+
+    def test_logging_gets_what_is_asked_for(self):
+        self.assertIn("of another", self.run_program(LOGGING))
+
+    def test_threads_that_begin_at_once_see_the_same(self):
+        for _ in range(10):
+            self.run_program(THREADS)
 
 
 class Blocks(case.TestCase):

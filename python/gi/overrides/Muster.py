@@ -21,6 +21,7 @@ import threading
 
 from gi import _gi
 from gi.repository import Gio, GLib, GObject
+import muster
 from muster import _library
 
 _library.load("Muster", "libmuster.so.0")
@@ -156,15 +157,15 @@ def tensor(value, dtype=None):
 
 # --- masters ---
 
-_OFFERS = {"local": ("MusterEngine", "Master"), "tensorflow": ("Muster", "TensorflowMaster")}  # by the beginning of a target
+_OFFERS = {"local": "LocalMaster", "tensorflow": "TensorflowMaster"}  # by the beginning of a target
 
 
 @_added_to("Master")
 def new_for_target(target):
     """The master of a target: grpc://HOST:PORT, or in this process "local" and "tensorflow"."""
-    namespace, name = _OFFERS.get(target.partition(":")[0], (None, None))
-    if namespace is not None and not Muster.Master.is_offered(target):
-        getattr(importlib.import_module("gi.repository." + namespace), name).offer()
+    offer = _OFFERS.get(target.partition(":")[0])
+    if offer is not None and not Muster.Master.is_offered(target):
+        getattr(muster, offer).offer()
     return new_for_target.raw(target)
 
 
