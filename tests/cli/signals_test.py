@@ -25,6 +25,8 @@ WAITING = {
     "prepare": [META, "--master={grpc}"],
     "wait": [META, "--master={grpc}"],
     "status": ["--timeout=1h", "{grpc}"],
+    "doctor": ["--timeout=1h", "{grpc}"],
+    "doctor of a store": ["--timeout=1h", "s3://bucket/run"],
     "run": [META, "--fetch=loss:0", "--master={grpc}"],
     "save": [META, "--checkpoint-dir={folder}", "--master={grpc}"],
     "finish": [META, "--master={grpc}"],
