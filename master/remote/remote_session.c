@@ -94,11 +94,23 @@ is_closing (MusterRemoteSession *self, const GError *error)
          !g_atomic_int_get (&self->is_closed);
 }
 
+/* TensorFlow's master lists the errors of several tasks, with the code of the first. That one was
+ * possibly cancelled because the session was lost at another: "CANCELLED: …", then "ABORTED: From
+ * /job:ps…". */
+static gboolean
+is_cancelled_elsewhere (MusterRemoteSession *self, const GError *error)
+{
+  return muster_error_is (error, MUSTER_ERROR_CANCELLED) &&
+         (strstr (error->message, "\nABORTED: From /job:") != NULL ||
+          strstr (error->message, "\nUNAVAILABLE: From /job:") != NULL) &&
+         !g_atomic_int_get (&self->is_closed);
+}
+
 /* Sets the error of an operation; failure is (transfer full). */
 static void
 fail_call (MusterRemoteSession *self, GError *failure, GError **error)
 {
-  if (is_closing (self, failure))
+  if (is_closing (self, failure) || is_cancelled_elsewhere (self, failure))
     failure->code = MUSTER_ERROR_ABORTED;
   g_propagate_error (error, failure);
 }

@@ -323,6 +323,37 @@ MUSTER_TEST (RemoteSession, that_is_closed_under_its_steps_is_lost)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
 }
 
+#define CANCELLED_AT_CHIEF                                                                         \
+  "\n=====================\nCANCELLED: From /job:chief/replica:0/task:0:\n"                        \
+  "RecvFromRemoteAsync is cancelled.\n\t [[{{node MatMul/ReadVariableOp_S17}}]]\n"
+
+/* TensorFlow's list of what its tasks said has the code of the first. */
+MUSTER_TEST (RemoteSession, that_one_task_lost_is_lost_though_another_only_cancelled_its_part)
+{
+  static const struct {
+    const char *list;
+    MusterError code;
+  } cases[] = {
+      {CANCELLED_AT_CHIEF "ABORTED: From /job:ps/replica:0/task:0:\nThe same RunGraph (Worker) "
+                          "request was received twice.\n=====================\n",
+       MUSTER_ERROR_ABORTED},
+      {CANCELLED_AT_CHIEF "UNAVAILABLE: From /job:ps/replica:0/task:0:\nSocket closed\n",
+       MUSTER_ERROR_ABORTED},
+      {CANCELLED_AT_CHIEF "Recent warning and error logs:\n  ABORTED: From /job:ps/replica:0\n",
+       MUSTER_ERROR_CANCELLED},
+  };
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (GError) error = NULL;
+    MUSTER_EXPECT_FALSE (
+        muster_session_run_op (session, cases[i].list, test_deadline (), NULL, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, cases[i].code);
+  }
+}
+
 MUSTER_TEST (RemoteSession, that_is_closed_under_a_call_is_lost_whatever_the_call)
 {
   g_auto (TinyMaster) f = {0};

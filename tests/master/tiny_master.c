@@ -137,6 +137,8 @@ on_run (MusterRpcCall *call, GBytes *request, gpointer data)
   if (strcmp (target, "closed") == 0)
     error =
         g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION, "Session is closed.");
+  if (g_str_has_prefix (target, "\n====="))
+    error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, target);
   g_autofree MusterTensor **tensors = g_new0 (MusterTensor *, step->n_fetches + 1);
   for (gsize i = 0; i < step->n_fetches; i++)
     tensors[i] = step->feeds[0].tensor;

@@ -9,8 +9,9 @@ G_BEGIN_DECLS
 
 /* As little of a MasterService as shows what the remote master sends and makes of answers: one
  * session, "tiny", whose steps answer each fetch with the first feed, fail where they have the
- * target "fail", as in a session that is being closed where they have the target "closed", and
- * never end where they have the target "hang". */
+ * target "fail", as in a session that is being closed where they have the target "closed", as
+ * cancelled with the target as the text where that is a list of TensorFlow's, and never end where
+ * they have the target "hang". */
 enum { TINY_GONE = 100, TINY_SILENT };
 
 typedef struct {
