@@ -288,6 +288,7 @@ run (Job *job)
                           .preemption = job->preemption,
                           .n_fast = job->command->training.saver.n_fast,
                           .is_drill = job->command->drill,
+                          .has_step_timeout = job->command->training.session.step_timeout_us > 0,
                           .is_worker = job->role->is_worker,
                           .waits_for = what_steps_wait_for (job->scaffold)};
   const gboolean may_wait =

@@ -50,8 +50,9 @@ muster_train_show_tick (gpointer user_data)
     return;
   self->stall_us = now_us;
   g_autofree char *age = muster_format_duration (now_us - step_us);
-  say (self, stderr, "no step has ended for %s%s%s", age, self->waits_for != NULL ? "; " : "",
-       self->waits_for != NULL ? self->waits_for : "");
+  say (self, stderr, "no step has ended for %s%s%s%s", age, self->waits_for != NULL ? "; " : "",
+       self->waits_for != NULL ? self->waits_for : "",
+       self->has_step_timeout ? "" : "; to end such a step, set --step-timeout");
 }
 
 /* --- ready --- */

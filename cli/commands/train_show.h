@@ -22,7 +22,8 @@ typedef struct {
   gsize n_variables;
   MusterPreemption *preemption; /* (not owned) */
   gboolean is_drill;
-  gsize n_fast; /* the number of fast tiers */
+  gsize n_fast;              /* the number of fast tiers */
+  gboolean has_step_timeout; /* a step that doesn't end is ended */
   gboolean is_worker;
   char *waits_for; /* (owned) (nullable) what a step that doesn't end may wait for */
   /* internal: */
