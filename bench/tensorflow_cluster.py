@@ -25,7 +25,10 @@ class Paused(dataset_ops.UnaryUnchangedStructureDataset):
 
 def export(meta):
     tf.disable_eager_execution()
-    pause = tf.data.make_one_shot_iterator(Paused(tf.data.Dataset.from_tensors(0.).repeat())).get_next()
+    options = tf.data.Options()
+    options.autotune.enabled = False  # its thread delays the end of a session, by up to a minute
+    paused = Paused(tf.data.Dataset.from_tensors(0.).repeat()).with_options(options)
+    pause = tf.data.make_one_shot_iterator(paused).get_next()
     with tf.device(tf.train.replica_device_setter(ps_tasks=1, worker_device="")):
         step = tf.train.create_global_step()
         w = tf.get_variable("w", [64, 64])
