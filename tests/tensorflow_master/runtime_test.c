@@ -122,6 +122,15 @@ MUSTER_TEST (Runtime, serves_on_loopback_whatever_the_library_binds)
   }
 }
 
+MUSTER_TEST (Runtime, gives_requests_numbers_that_dont_come_again)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterRuntime) runtime = start ("draw numbers", &no_options, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (muster_runtime_version (runtime), "2.99.0-fake, new numbers");
+}
+
 /* A library that behaves so, or these options, and it doesn't serve: the error's code and words. */
 #define EXPECT_NO_START(how, options, wanted, words)                                               \
   do {                                                                                             \
