@@ -21,11 +21,10 @@ v1.disable_v2_behavior()
 v1.logging.set_verbosity(v1.logging.ERROR)
 
 ROWS, BATCH, EPOCHS = 12, 2, 2
-BATCHES = ROWS * EPOCHS // BATCH
 
 
 def gate():
-    return tf.queue.FIFOQueue(1000, tf.int32, shapes=[()], shared_name="gate")
+    return tf.queue.FIFOQueue(10**6, tf.int32, shapes=[()], shared_name="gate")
 
 
 def build_model(path):
@@ -50,11 +49,13 @@ def build_model(path):
 
 class Job(peer.TestCase):
     options = []  # of each task's command
+    workers = 1
+    epochs = EPOCHS
 
     def setUp(self):
-        self.cluster = cluster_peer.Served(workers=1)
+        self.cluster = cluster_peer.Served(workers=self.workers)
         self.addCleanup(self.cluster.end)
-        self.cluster.start("ps:0", "chief:0", "worker:0")
+        self.cluster.start(*self.cluster.names())
         self.run_dir = self.folder()
         folder = self.folder()
         self.meta = build_model(os.path.join(folder, "model.meta"))
@@ -74,7 +75,7 @@ class Job(peer.TestCase):
         """The command, with its events, a line of JSON each, in a file."""
         log = open(os.path.join(self.folder(), "log"), "w+", encoding="utf-8")
         self.addCleanup(log.close)
-        words = ["train", "--meta-graph=" + self.meta, "--feed=x:0=@" + self.rows, "--batch-size=%d" % BATCH, "--epochs=%d" % EPOCHS,
+        words = ["train", "--meta-graph=" + self.meta, "--feed=x:0=@" + self.rows, "--batch-size=%d" % BATCH, "--epochs=%d" % self.epochs,
                  "--positions", "--checkpoint-dir=" + self.run_dir, "--json", *self.options, *more]
         process = subprocess.Popen([peer.MUSTER, *words], env=self.cluster.environment(name), stdin=subprocess.DEVNULL, stdout=log,
                                    preexec_fn=peer.die_with_parent)
@@ -122,12 +123,13 @@ class Job(peer.TestCase):
 
     def finish(self):
         """All batches are trained once."""
-        self.allow(5 * BATCHES, *self.tasks)
+        batches = ROWS * self.epochs // BATCH
+        self.allow(5 * batches, *self.tasks)
         for name, (process, _) in self.tasks.items():
             self.assertEqual(process.wait(peer.COMMAND_SECONDS), 0, name)
         prefix = v1.train.latest_checkpoint(self.run_dir)
         saved = {name: tf.train.load_variable(prefix, name).tolist() for name in ("seen", "first", "last", "global_step")}
-        self.assertEqual(saved, {"seen": [EPOCHS] * ROWS, "first": BATCHES, "last": BATCHES, "global_step": BATCHES})
+        self.assertEqual(saved, {"seen": [self.epochs] * ROWS, "first": batches, "last": batches, "global_step": batches})
 
     def ready(self, name):
         """How the chief's sessions got their model."""
