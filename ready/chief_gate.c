@@ -26,6 +26,13 @@ doing (MusterChiefPhase phase)
   }
 }
 
+/* A registry has "" for a name that wasn't given, a client NULL. */
+static const char *
+name_or (const char *name, const char *otherwise)
+{
+  return name != NULL && *name != '\0' ? name : otherwise;
+}
+
 static char *
 why_closed (const MusterAnnouncement *chief)
 {
@@ -34,8 +41,8 @@ why_closed (const MusterAnnouncement *chief)
   if (chief->phase == MUSTER_CHIEF_OVER)
     return g_strdup_printf ("the job is over: it ended at step %" G_GINT64_FORMAT, chief->step);
 
-  const char *task = *chief->task != '\0' ? chief->task : "of this model";
-  const char *who = *chief->who != '\0' ? chief->who : "somewhere";
+  const char *task = name_or (chief->task, "of this model");
+  const char *who = name_or (chief->who, "somewhere");
   const char *work = doing (chief->phase);
   if (!chief->alive)
     return g_strdup_printf ("the chief %s (%s) was lost while %s; the model isn't ready until a "

@@ -309,6 +309,8 @@ receive_until (MusterWaiter *self, Condition condition, gint64 deadline_us,
 
 /* A coordinator that doesn't answer a watch for so long counts as away. */
 #define COORDINATOR_LIMIT_US (2 * MUSTER_SECOND)
+/* While the chief decides, a coordinator that is silent for so long is asked again. */
+#define COORDINATOR_LOOK_US (10 * MUSTER_SECOND)
 
 static void
 forget_chief (MusterWaiter *self, const GError *why)
@@ -352,8 +354,12 @@ hear_chief (MusterWaiter *self, gint64 deadline_us, gint64 until_us, GCancellabl
   }
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return FALSE;
-  if (muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) && !self->is_fresh)
+  if (!self->is_fresh &&
+      muster_session_ran_out (failure, limit_us, muster_clock_now_us (self->clock))) {
+    if (muster_chief_decides (self->chief))
+      g_clear_object (&self->watch); /* the next one shows whether the coordinator still answers */
     return TRUE;
+  }
   if (muster_failure_of (failure) == MUSTER_FAILURE_MISTAKE &&
       !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED)) {
     g_propagate_prefixed_error (error, g_steal_pointer (&failure), "The coordinator: ");
@@ -402,8 +408,9 @@ look_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
     muster_countdown_polled (&countdown, after_us - now_us);
     gint64 wake_us =
         muster_countdown_next_us (&countdown, after_us, muster_clock_random (self->clock));
-    if (wake_us == 0 || muster_chief_decides (self->chief))
-      wake_us = deadline_us;
+    if (muster_chief_decides (self->chief))
+      wake_us = muster_deadline_after (after_us, COORDINATOR_LOOK_US);
+    wake_us = wake_us == 0 ? deadline_us : MIN (wake_us, deadline_us);
     if (!hear_chief (self, deadline_us, wake_us, cancellable, error))
       return FALSE;
   }

@@ -343,6 +343,11 @@ take_role (MusterTrainOptions *command, MusterTrainRole *role, GError **error)
                         "--min-tasks and --max-tasks need --task=auto, or on a TensorFlow cluster "
                         "--coordinator and --positions; otherwise --tasks is the number of tasks");
   }
+  if (options->coordinator != NULL && role->is_elastic) {
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "--task=auto needs no --coordinator: its tasks share a master, which keeps "
+                        "the job's members");
+  }
   if (has_own_master (options) && role->is_elastic) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "--task=auto needs one master that all tasks share; in TF_CONFIG each has "

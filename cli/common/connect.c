@@ -58,6 +58,14 @@ muster_cli_master_at (const char *target, const MusterRpcSecurity *files,
   return master;
 }
 
+/* Files of TLS and tokens beside a plain master are for the coordinator. */
+static gboolean
+is_for_coordinator (const MusterCliOptions *options)
+{
+  return options->coordinator != NULL && g_str_has_prefix (options->coordinator, "grpcs://") &&
+         !g_str_has_prefix (options->target, "grpcs://");
+}
+
 static gboolean
 set_coordinator (MusterMaster *master, const MusterCliOptions *options, GError **error)
 {
@@ -75,7 +83,7 @@ MusterMaster *
 muster_cli_master (const MusterCliOptions *options, GError **error)
 {
   g_autoptr (MusterRpcCredentials) credentials = NULL;
-  if (!muster_cli_credentials (options, &credentials, error))
+  if (!is_for_coordinator (options) && !muster_cli_credentials (options, &credentials, error))
     return NULL;
   g_autoptr (MusterMaster) master =
       options->target_from_spec ? muster_cluster_spec_master (options->spec, credentials, error)

@@ -42,17 +42,36 @@ note_coordinator (MusterCoordinatedLease *self, const GError *failure)
                         "the coordinator '%s' answers again", self->coordinator);
 }
 
+static gboolean
+is_refusal (const GError *error)
+{
+  return muster_error_is (error, MUSTER_ERROR_FAILED_PRECONDITION) ||
+         muster_error_is (error, MUSTER_ERROR_OUT_OF_RANGE);
+}
+
+/* What a process says before it ends: nobody says it later. */
+static gboolean
+is_last (const MusterAnnouncement *announcement)
+{
+  return announcement->phase == MUSTER_CHIEF_OVER || announcement->phase == MUSTER_CHIEF_PREPARED ||
+         announcement->failed || announcement->ended != NULL;
+}
+
 /* While the coordinator is away, nobody waits for it: the lease's renewals try. */
 static gboolean
 announce_first (MusterCoordinatedLease *self, const MusterAnnouncement *announcement,
                 gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  const gint64 until_us = MIN (deadline_us, muster_deadline_after (now_us, COORDINATOR_LIMIT_US));
+  const gint64 until_us =
+      is_last (announcement)
+          ? deadline_us
+          : MIN (deadline_us, muster_deadline_after (now_us, COORDINATOR_LIMIT_US));
   MusterAnnouncement told = *announcement;
   g_autoptr (GError) failure = NULL;
   told.drain = MUSTER_DRAIN_NONE; /* a coordinator that stops takes no model with it */
-  if (g_atomic_int_get (&self->is_away) && !muster_remote_lease_is_heard (self->first)) {
+  if (g_atomic_int_get (&self->is_away) && !is_last (announcement) &&
+      !muster_remote_lease_is_heard (self->first)) {
     muster_remote_lease_post (self->first, &told);
     return muster_lease_check (self->first, error);
   }
@@ -60,9 +79,7 @@ announce_first (MusterCoordinatedLease *self, const MusterAnnouncement *announce
     note_coordinator (self, NULL);
     return TRUE;
   }
-  if (!muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) &&
-      !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) &&
-      !muster_error_is (failure, MUSTER_ERROR_CANCELLED)) {
+  if (is_refusal (failure) || muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT)) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
@@ -96,11 +113,19 @@ coordinated_is_draining (MusterLease *lease, gint64 *until_us)
   return self->own != NULL && muster_lease_is_draining (self->own, until_us);
 }
 
+/* Tells whether the master's registry is the coordinator's: a gateway has several addresses. */
 static gboolean
-is_refusal (const GError *error)
+is_same_registry (MusterCoordinatedLease *self, const MusterRemoteClaimant *own, const char *model,
+                  gint64 deadline_us, GCancellable *cancellable)
 {
-  return muster_error_is (error, MUSTER_ERROR_FAILED_PRECONDITION) ||
-         muster_error_is (error, MUSTER_ERROR_OUT_OF_RANGE);
+  g_auto (MusterReadiness) now = {0};
+  const MusterWatchFor what = {.model = model};
+  g_autofree char *who = muster_remote_who ();
+  g_autoptr (MusterWatch) watch =
+      muster_remote_watch_new (own->client, NULL, own->session_handle, &what, deadline_us, NULL);
+  return watch != NULL && muster_watch_next (watch, &now, cancellable, NULL) && now.chief != NULL &&
+         now.chief->alive && now.chief->epoch == muster_lease_epoch (self->first) &&
+         g_strcmp0 (now.chief->who, who) == 0;
 }
 
 /* Claims at the master, whose rules don't count where the coordinator has granted the model. */
@@ -113,6 +138,11 @@ claim_own (MusterCoordinatedLease *self, const MusterRemoteClaimant *own, const 
   what.epoch = 0;
   what.take_over = FALSE;
   self->own = muster_remote_lease_claim (own, &what, NULL, deadline_us, cancellable, &failure);
+  if (is_refusal (failure) &&
+      is_same_registry (self, own, claim->model, deadline_us, cancellable)) {
+    g_error_free (failure);
+    return TRUE;
+  }
   if (is_refusal (failure)) {
     g_clear_error (&failure);
     what.take_over = TRUE;
@@ -124,6 +154,17 @@ claim_own (MusterCoordinatedLease *self, const MusterRemoteClaimant *own, const 
   else
     g_propagate_error (error, failure);
   return is_good;
+}
+
+/* A job without leases isn't what was asked for. */
+static void
+refuse_server (GError **error)
+{
+  if (error == NULL || !muster_error_is (*error, MUSTER_ERROR_UNIMPLEMENTED))
+    return;
+  g_clear_error (error);
+  muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+               "it keeps no announcements; use the address of a `muster serve`");
 }
 
 MusterLease *
@@ -139,6 +180,7 @@ muster_coordinated_lease_claim (const MusterRemoteClaimant *coordinator,
   self->first =
       muster_remote_lease_claim (coordinator, &first, before, deadline_us, cancellable, error);
   if (self->first == NULL) {
+    refuse_server (error);
     g_prefix_error (error, "the coordinator '%s': ", self->coordinator);
     return NULL;
   }

@@ -27,6 +27,7 @@ struct _MusterRemoteLease {
   char *ready_op;             /* (owned) (nullable) */
   MusterDigest graph;         /* at a coordinator: the chief's */
   gboolean has_graph;
+  gboolean is_granted; /* once; only for the thread that calls */
 
   GMutex lock;
   GCond changed; /* of is_calling */
@@ -37,6 +38,8 @@ struct _MusterRemoteLease {
   /* A renewal doesn't repeat a phase that was reported, because a reset or a restart of the
    * master may have cleared it since. */
   gboolean is_phase_reported;
+  guint64 n_phases;  /* announced so far … */
+  guint64 n_sent;    /* … and when the last announcement was sent */
   gint64 durable_us; /* when told.durable became durable */
   gint64 saves_us;   /* when announced.saves was read … */
   gint64 goodput_us; /* … and announced.goodput */
@@ -151,6 +154,7 @@ open_claim (MusterRemoteLease *self, const MusterClaim *claim, GError **error)
   message.session_handle = self->session_handle;
   message.ready_op = muster_remote_string (claim->ready_op);
   message.take_over = claim->take_over;
+  message.again = self->is_granted;
   if (self->has_graph)
     message.graph_sha256 = (ProtobufCBinaryData){MUSTER_DIGEST_BYTES, self->graph.bytes};
   g_autofree char *proof =
@@ -206,6 +210,7 @@ claim_once (MusterRemoteLease *self, const MusterClaim *claim, MusterAnnouncemen
     *before = muster_remote_announcement (grant->before);
   if (before != NULL && grant->before != NULL)
     (*before)->same_graph = grant->same_graph;
+  self->is_granted = TRUE;
   g_mutex_lock (&self->lock);
   muster_lease_terms_grant (&self->terms, grant->lease_us);
   self->stream = g_steal_pointer (&stream);
@@ -214,8 +219,7 @@ claim_once (MusterRemoteLease *self, const MusterClaim *claim, MusterAnnouncemen
 }
 
 /* Claims again after the stream broke. The master may not have noticed that, so the claim takes
- * over from this lease itself. It takes over from no other: another chief has a higher epoch, and a
- * restarted master, which assigns epochs anew, doesn't know the session. */
+ * over from this lease itself. It takes over from no other: it says that it is made again. */
 static gboolean
 hold (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
@@ -282,6 +286,7 @@ send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *ca
   announcement.model = muster_remote_string (self->announced.model);
   announcement.task = muster_remote_string (self->announced.task);
   announcement.who = self->announced.who;
+  self->n_sent = self->n_phases;
   if (!self->is_phase_reported)
     announcement.phase = (Muster__Phase)self->announced.phase;
   announcement.epoch = muster_lease_epoch (MUSTER_LEASE (self));
@@ -390,7 +395,10 @@ merge_locked (MusterRemoteLease *self, const MusterAnnouncement *announcement)
     self->saves_us = now_us ();
   if (announcement->goodput != NULL)
     self->goodput_us = now_us ();
-  self->is_phase_reported &= announcement->phase == MUSTER_CHIEF_UNKNOWN;
+  if (announcement->phase != MUSTER_CHIEF_UNKNOWN) {
+    self->is_phase_reported = FALSE;
+    self->n_phases++;
+  }
 }
 
 static gboolean
@@ -429,8 +437,9 @@ end_call (MusterRemoteLease *self, const GError *failure)
   g_mutex_lock (&self->lock);
   self->is_calling = FALSE;
   self->is_heard = is_told;
-  self->is_phase_reported |= is_told;
-  self->is_over = is_told && self->announced.phase == MUSTER_CHIEF_OVER;
+  /* A phase may have been posted since the announcement was sent. */
+  self->is_phase_reported |= is_told && self->n_sent == self->n_phases;
+  self->is_over = self->is_phase_reported && self->announced.phase == MUSTER_CHIEF_OVER;
   self->due_us = muster_lease_terms_next_us (&self->terms, failure);
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);

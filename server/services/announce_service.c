@@ -428,6 +428,13 @@ may_claim (MusterServer *server, MusterRpcCall *call, const Muster__ClaimRequest
   if (chief == NULL ||
       is_claimants (server->announcing, call, request->model, request->proof, FALSE))
     return TRUE;
+  if (request->again && *request->proof != '\0') {
+    g_autofree char *other = muster_announcement_describe (chief);
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "the lease on '%s' was lost: its chief is %s, of epoch %" G_GINT64_FORMAT
+                        " now",
+                        chief->model, other, chief->epoch);
+  }
   g_autoptr (GError) refused = NULL;
   if (muster_rpc_call_role (call) < MUSTER_ROLE_ADMIN) {
     g_autofree char *text = muster_announcement_describe (chief);

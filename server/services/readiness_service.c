@@ -213,9 +213,14 @@ on_readiness (const MusterReadiness *readiness, guint64 round, const GError *err
     muster_rpc_call_send (watcher->call, &rope);
     count_latency (self->server);
   }
-  watcher->waits_for = self->waits_for;
   g_clear_pointer (&watcher->why, g_ref_string_release);
-  watcher->why = g_ref_string_acquire (self->why);
+  if (watcher->served == NULL && *self->waits_for == '\0') { /* its watch ends when it is ready */
+    watcher->waits_for = "ready";
+    watcher->why = g_ref_string_new_intern ("its own master isn't ready");
+  } else {
+    watcher->waits_for = self->waits_for;
+    watcher->why = g_ref_string_acquire (self->why);
+  }
   g_mutex_unlock (&watcher->lock);
 }
 
@@ -357,7 +362,10 @@ watch (MusterRpcCall *call, GBytes *request, gpointer data)
       muster_server_unpack (call, request, &muster__watch_request__descriptor, arena);
   if (read == NULL)
     return;
-  if (check_names (read, &error) && *read->session_handle != '\0')
+  if (*read->session_handle == '\0' && muster_rpc_call_role (call) < MUSTER_ROLE_RUN)
+    muster_fail (&error, MUSTER_ERROR_PERMISSION_DENIED,
+                 "a watch without a session needs the role 'run'");
+  else if (check_names (read, &error) && *read->session_handle != '\0')
     served = muster_sessions_find (server->sessions, read->session_handle, &error);
   if (error == NULL && muster_limits_take (server->limits, MUSTER_LIMIT_WATCHERS, &error))
     open_watch (server->readiness, served, call, read);

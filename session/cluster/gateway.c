@@ -74,8 +74,10 @@ muster_cluster_spec_master (const MusterClusterSpec *self, MusterRpcCredentials 
   g_autofree char *target = muster_cluster_spec_coordinator (self);
   if (master == NULL || target == NULL)
     return g_steal_pointer (&master);
-  g_autoptr (MusterMaster) coordinator =
-      muster_remote_master_new_secured (target, credentials, error);
+  const gboolean is_secured = g_str_has_prefix (target, "grpcs://");
+  g_autoptr (MusterMaster) coordinator = muster_remote_master_new_secured (
+      target, muster_rpc_credentials_has_tls (credentials) == is_secured ? credentials : NULL,
+      error);
   if (coordinator == NULL || !muster_master_set_coordinator (master, coordinator, error))
     return NULL;
   return g_steal_pointer (&master);

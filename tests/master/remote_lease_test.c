@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/lease.h"
+#include "master/remote/remote_private.h"
 #include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 #include "tests/master/tiny_master.h"
@@ -173,6 +174,42 @@ MUSTER_TEST (RemoteLease, reports_a_phase_until_it_is_received)
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
   expect_next (f.registry.announced, "epoch=4 prepared step=-1 durable=-1  ");
+}
+
+static gpointer
+announce_training (gpointer lease)
+{
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  return NULL;
+}
+
+/* As at a coordinator that was slow. */
+MUSTER_TEST (RemoteLease, reports_a_phase_that_is_posted_while_another_is_under_way)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  set_short_lease (&f);
+  g_autoptr (MusterLease) lease = claim (&f);
+  MusterAnnouncement over = MUSTER_ANNOUNCEMENT_INIT;
+  over.phase = MUSTER_CHIEF_OVER;
+  tiny_registry_set (&f.registry, &f.registry.holds_announce, TRUE);
+  GThread *thread = g_thread_new ("announces", announce_training, lease);
+  for (g_autofree char *next = NULL; g_strcmp0 (next, "epoch=4 training step=-1 durable=-1  ");) {
+    g_free (next);
+    next = tiny_registry_pop (f.registry.announced);
+    if (g_strcmp0 (next, renewal) == 0)
+      g_async_queue_push (f.registry.answer, &f);
+  }
+
+  muster_remote_lease_post (lease, &over);
+  tiny_registry_set (&f.registry, &f.registry.holds_announce, FALSE);
+  g_async_queue_push (f.registry.answer, &f);
+  g_thread_join (thread);
+
+  g_autofree char *last = pop_other_than (f.registry.announced, renewal);
+  MUSTER_EXPECT_STREQ (last, "epoch=4 over step=-1 durable=-1  ");
 }
 
 MUSTER_TEST (RemoteLease, that_another_takes_is_lost_for_good)

@@ -87,6 +87,7 @@ on_announce (MusterRpcCall *call, GBytes *request, gpointer data)
   g_assert_cmpstr (announced->model, ==, "digits");
   g_mutex_lock (&self->lock);
   int refusal = self->refuse_announce;
+  int holds = self->holds_announce;
   g_mutex_unlock (&self->lock);
   if (refusal != 0) {
     tiny_fail (call, refusal, "worker:1 has it");
@@ -100,6 +101,8 @@ on_announce (MusterRpcCall *call, GBytes *request, gpointer data)
           announced->epoch, muster_chief_phase_name ((MusterChiefPhase)announced->phase),
           announced->step, announced->durable_step, announced->durable,
           announced->durable_age_us >= 3600 * MUSTER_SECOND ? " (old)" : "", announced->detail));
+  if (holds)
+    (void)g_async_queue_timeout_pop (self->answer, 30 * G_USEC_PER_SEC);
   muster_rpc_call_reply (call, NULL);
 }
 
@@ -111,6 +114,7 @@ tiny_registry_add (TinyRegistry *self, MusterRpcServer *server)
   self->asked = g_async_queue_new_full (g_free);
   self->announced = g_async_queue_new_full (g_free);
   self->left = g_async_queue_new ();
+  self->answer = g_async_queue_new ();
   self->open = g_async_queue_new ();
   muster_rpc_server_add_method (server, "/muster.Readiness/Claim", on_claim, self);
   muster_rpc_server_add_method (server, "/muster.Readiness/Announce", on_announce, self);
@@ -135,6 +139,7 @@ tiny_registry_clear (TinyRegistry *self)
 {
   g_async_queue_unref (self->asked);
   g_async_queue_unref (self->announced);
+  g_async_queue_unref (self->answer);
   g_async_queue_unref (self->left);
   g_async_queue_unref (self->open);
   g_mutex_clear (&self->lock);

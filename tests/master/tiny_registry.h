@@ -15,11 +15,13 @@ typedef struct {
   gboolean is_mute; /* claims are never answered */
   int refuse_claim; /* 0, or the code that claims end with */
   int refuse_announce;
+  int holds_announce; /* an announcement isn't answered before something is in `answer` */
 
   GAsyncQueue *asked;     /* (element-type utf8) "digits worker:0 epoch=0 tiny ready take_over" */
   GAsyncQueue *open;      /* (element-type MusterRpcCall) of claims */
   GAsyncQueue *announced; /* (element-type utf8) "epoch=1 restoring step=3 durable=2 p detail" */
   GAsyncQueue *left;      /* something for each claim that was cancelled */
+  GAsyncQueue *answer;    /* something for each announcement that is held */
 } TinyRegistry;
 
 void tiny_registry_add (TinyRegistry *self, MusterRpcServer *server);

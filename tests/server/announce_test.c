@@ -135,6 +135,40 @@ MUSTER_TEST (Claim, for_an_unknown_session_is_aborted)
   expect_end (lease, MUSTER_ERROR_ABORTED, "is not found");
 }
 
+static MusterRpcStream *
+claim_apart (Served *f, const char *proof, gint64 epoch, gboolean again)
+{
+  g_autoptr (GError) error = NULL;
+  Muster__ClaimRequest request = MUSTER__CLAIM_REQUEST__INIT;
+  request.model = (char *)"digits";
+  request.who = (char *)proof;
+  request.proof = (char *)proof;
+  request.epoch = epoch;
+  request.take_over = request.again = again;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (&request.base);
+  muster_rope_append (&rope, packed);
+  MusterRpcOptions options = {.deadline_us = test_deadline ()};
+  MusterRpcStream *stream =
+      muster_rpc_client_open (f->bare, "/muster.Readiness/Claim", &rope, &options, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return stream;
+}
+
+/* At a coordinator that was restarted, whose epochs begin anew. */
+MUSTER_TEST (Claim, that_is_made_again_takes_over_from_itself_alone)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterRpcStream) first = claim_apart (&f, "old", 5, TRUE);
+  EXPECT_GRANT (first, "epoch 5 after nobody");
+  g_autoptr (MusterRpcStream) same = claim_apart (&f, "old", 5, TRUE);
+  EXPECT_GRANT (same, "epoch 5 after old");
+
+  g_autoptr (MusterRpcStream) other = claim_apart (&f, "new", 9, TRUE);
+
+  expect_end (other, MUSTER_ERROR_FAILED_PRECONDITION, "its chief is old");
+}
+
 MUSTER_TEST (Claim, is_refused_while_another_chief_is_alive)
 {
   g_auto (Served) f = served_start ();

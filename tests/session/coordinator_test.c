@@ -39,6 +39,7 @@ typedef struct {
   Served workers;
   MusterGraph *graph;
   char *ready_op;
+  const char *chief; /* (nullable) its task */
 } Fixture;
 
 /* Each process has its own connections. (transfer full) */
@@ -59,7 +60,7 @@ connect_to (Fixture *f, const Served *served)
 static Fixture
 set_up (void)
 {
-  Fixture f = {.chiefs = served_start ()};
+  Fixture f = {.chiefs = served_start (), .chief = "worker:0"};
   coordinator_start (&f.coordinator);
   f.workers = served_start_over (f.chiefs.remote);
   f.graph = served_graph (&f.ready_op);
@@ -90,7 +91,7 @@ prepare (Fixture *f, const Served *served, MusterPrepareOptions options,
          MusterSessionReport *report, GError **error)
 {
   g_autoptr (MusterMaster) master = connect_to (f, served);
-  g_autoptr (MusterSessionManager) manager = manager_of (f, "worker:0");
+  g_autoptr (MusterSessionManager) manager = manager_of (f, f->chief);
   options.init_op = "init";
   options.timeout_us = PATIENCE_US;
   return muster_session_manager_prepare_session (manager, master, &options, report, NULL, error);
@@ -201,10 +202,13 @@ wait_for_worker (MusterSession *session, gint64 deadline_us G_GNUC_UNUSED,
   return TRUE;
 }
 
-MUSTER_TEST (Coordinator, tells_a_worker_of_another_master_what_the_chief_does)
+/* task (nullable) is the chief's. */
+static void
+expect_phases (const char *task)
 {
   g_auto (Fixture) f = set_up ();
   g_auto (Worker) worker;
+  f.chief = task;
   g_autoptr (GError) error = NULL;
   worker_start (&worker, &f);
   worker_hears (&worker, "never-registered");
@@ -219,6 +223,16 @@ MUSTER_TEST (Coordinator, tells_a_worker_of_another_master_what_the_chief_does)
   MUSTER_EXPECT_NO_ERROR (worker.error);
   MUSTER_EXPECT_TRUE (chief != NULL && worker.session != NULL);
   MUSTER_EXPECT_TRUE (worker.report.pushed);
+}
+
+MUSTER_TEST (Coordinator, tells_a_worker_of_another_master_what_the_chief_does)
+{
+  expect_phases ("worker:0");
+}
+
+MUSTER_TEST (Coordinator, tells_a_worker_of_a_chief_without_a_name)
+{
+  expect_phases (NULL);
 }
 
 MUSTER_TEST (Coordinator, has_one_chief_for_all_masters)
@@ -299,6 +313,50 @@ announce (MusterLease *lease, MusterChiefPhase phase, gint64 step)
       muster_lease_announce (lease, &announcement, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return is_told;
+}
+
+/* As the chief's gateway may be, which has a socket besides. */
+MUSTER_TEST (Coordinator, may_be_the_master_itself)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master =
+      muster_remote_master_new (muster_master_target (f.chiefs.remote), &error);
+  MUSTER_EXPECT_TRUE (muster_master_set_coordinator (master, f.chiefs.remote, &error));
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (master, f.graph, NULL, test_deadline (), NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  g_autoptr (MusterLease) lease = claim (session, NULL);
+
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_TRAINING, 1));
+  MUSTER_EXPECT_TRUE (muster_lease_check (lease, &error));
+  MUSTER_EXPECT_EQ (muster_lease_epoch (lease), 1);
+}
+
+MUSTER_TEST (Coordinator, that_keeps_no_leases_is_refused)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterRpcServer) other = muster_rpc_server_new ();
+  const int port = muster_rpc_server_listen (other, "127.0.0.1:0", NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  muster_rpc_server_start (other);
+  g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%d", port);
+  g_autoptr (MusterMaster) coordinator = muster_remote_master_new (target, &error);
+  g_autoptr (MusterMaster) master =
+      muster_remote_master_new (muster_master_target (f.chiefs.remote), &error);
+  MUSTER_EXPECT_TRUE (muster_master_set_coordinator (master, coordinator, &error));
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (master, f.graph, NULL, test_deadline (), NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  const MusterClaim claim = {.model = "digits"};
+
+  g_autoptr (MusterLease) lease =
+      muster_session_claim (session, &claim, NULL, test_deadline (), NULL, &error);
+
+  MUSTER_EXPECT_NULL (lease);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "keeps no announcements");
 }
 
 /* As a chief finds what it may continue with. */

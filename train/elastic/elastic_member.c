@@ -42,7 +42,8 @@ on_changed (MusterMembership *membership, gpointer data)
   self->roster =
       muster_membership_roster (membership); /* the latest, whichever thread comes last */
   self->is_lost = !muster_membership_check (membership, NULL);
-  self->known_epoch = MAX (self->known_epoch, self->roster->epoch);
+  self->known_epoch =
+      self->roster->has_chief ? self->roster->epoch : MAX (self->known_epoch, self->roster->epoch);
   if (self->roster->has_chief) {
     self->no_chief_us = 0;
     self->is_leaderless = FALSE;

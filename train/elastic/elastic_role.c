@@ -45,7 +45,8 @@ due_us (const MusterElastic *self)
   if (self->no_chief_us == 0 || self->roster->is_over || self->options.never_leads)
     return MUSTER_WAIT_FOREVER;
   if (may_be_forgotten (self))
-    return self->no_chief_us + FORGOTTEN_US + muster_elastic_rank (self) * STAGGER_US;
+    return MAX (self->no_chief_us + FORGOTTEN_US + muster_elastic_rank (self) * STAGGER_US,
+                self->not_before_us);
   const guint rank = self->roster->is_gathering ? muster_membership_slot (self->membership)
                                                 : muster_elastic_rank (self);
   return MAX (self->no_chief_us + rank * STAGGER_US, self->not_before_us);

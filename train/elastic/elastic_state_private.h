@@ -26,7 +26,7 @@ struct _MusterElastic {
   MusterRoster *roster;   /* (owned) (nullable) the latest */
   gboolean is_lost;       /* the membership was lost */
   gint64 no_chief_us;     /* since when the model has no chief; 0: it has one */
-  gint64 known_epoch;     /* the highest of a chief that the server has told of */
+  gint64 known_epoch;     /* of the last chief that the server has told of */
   gint64 not_before_us;   /* the earliest time of this task's next claim */
   gboolean is_leaderless; /* this task trains without a chief, and can't be it now */
   gboolean is_in_round;
