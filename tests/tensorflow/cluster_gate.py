@@ -42,7 +42,7 @@ def build_model(path):
             count = tf.reduce_sum(tf.one_hot(rows, ROWS, dtype=tf.int64), 0)
             writes = [seen.assign_add(count, read_value=False), last.assign_add(1, read_value=False)]
         with tf.control_dependencies(writes):
-            v1.add_to_collection("train_op", v1.assign_add(step, 1, name="train").op)
+            v1.add_to_collection("train_op", v1.assign_add(step, 1, use_locking=True, name="train").op)
         cluster_peer.export_sharded(path)
     return path
 
