@@ -120,6 +120,35 @@ append_log (GArray *entries, MusterCliOptions *options)
   append_entries (entries, log, G_N_ELEMENTS (log));
 }
 
+static void
+append_train_op (GArray *entries, MusterCliOptions *options)
+{
+  const GOptionEntry train_op = {
+      "train-op",
+      0,
+      0,
+      G_OPTION_ARG_STRING_ARRAY,
+      &options->train_ops,
+      "op that trains; may be repeated: a step runs all of them (default: the graph's)",
+      "NAME"};
+  append_entries (entries, &train_op, 1);
+}
+
+static void
+append_coordinator (GArray *entries, MusterCliOptions *options)
+{
+  const GOptionEntry coordinator = {
+      "coordinator",
+      0,
+      0,
+      G_OPTION_ARG_STRING,
+      &options->coordinator,
+      "muster server that keeps the job's chief and tasks, if the master is another one: "
+      "grpc://HOST:PORT (default: from TF_CONFIG, or the master)",
+      "TARGET"};
+  append_entries (entries, &coordinator, 1);
+}
+
 /* A command's own options, then the common ones it supports. (transfer full) (element-type
  * GOptionEntry) */
 static GArray *
@@ -154,23 +183,6 @@ collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions
       {"trace", 0, 0, G_OPTION_ARG_FILENAME, &options->trace,
        "file for a trace of the phases, for ui.perfetto.dev (default: none)", "FILE"},
   };
-  const GOptionEntry train_op = {
-      "train-op",
-      0,
-      0,
-      G_OPTION_ARG_STRING_ARRAY,
-      &options->train_ops,
-      "op that trains; may be repeated: a step runs all of them (default: the graph's)",
-      "NAME"};
-  const GOptionEntry coordinator = {
-      "coordinator",
-      0,
-      0,
-      G_OPTION_ARG_STRING,
-      &options->coordinator,
-      "muster server that keeps the job's chief and tasks, if the master is another one: "
-      "grpc://HOST:PORT (default: from TF_CONFIG, or the master)",
-      "TARGET"};
   GArray *entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
   for (; own != NULL && own->long_name != NULL; own++)
     append_entries (entries, own, 1);
@@ -178,9 +190,9 @@ collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions
     if (wants & (1 << i))
       append_entries (entries, &all[i], 1);
   if (wants & MUSTER_CLI_META_GRAPH)
-    append_entries (entries, &train_op, 1);
+    append_train_op (entries, options);
   if (wants & (MUSTER_CLI_MASTER | MUSTER_CLI_CLUSTER))
-    append_entries (entries, &coordinator, 1);
+    append_coordinator (entries, options);
   if (wants & MUSTER_CLI_SECURITY)
     append_security (entries, options);
   if (wants & MUSTER_CLI_LOG)
