@@ -167,6 +167,20 @@ refuse_server (GError **error)
                "it keeps no announcements; use the address of a `muster serve`");
 }
 
+/* The claim has failed after all: the model is as its last chief has left it. */
+static void
+put_back (MusterCoordinatedLease *self, const MusterAnnouncement *before)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (before == NULL || !before->prepared)
+    return;
+  MusterAnnouncement stood = *before;
+  if (muster_chief_phase_is_preparing (stood.phase) || stood.phase == MUSTER_CHIEF_UNKNOWN)
+    stood.phase = MUSTER_CHIEF_PREPARED;
+  (void)muster_lease_announce (self->first, &stood,
+                               muster_deadline_after (now_us, COORDINATOR_LIMIT_US), NULL, NULL);
+}
+
 MusterLease *
 muster_coordinated_lease_claim (const MusterRemoteClaimant *coordinator,
                                 const MusterRemoteClaimant *own, const MusterClaim *claim,
@@ -184,8 +198,10 @@ muster_coordinated_lease_claim (const MusterRemoteClaimant *coordinator,
     g_prefix_error (error, "the coordinator '%s': ", self->coordinator);
     return NULL;
   }
-  if (!claim_own (self, own, claim, deadline_us, cancellable, error))
+  if (!claim_own (self, own, claim, deadline_us, cancellable, error)) {
+    put_back (self, before != NULL ? *before : NULL);
     return NULL;
+  }
   muster_lease_set_identity (MUSTER_LEASE (self), claim->model, muster_lease_epoch (self->first));
   return MUSTER_LEASE (g_steal_pointer (&self));
 }

@@ -409,6 +409,41 @@ MUSTER_TEST (Coordinator, holds_a_worker_of_a_job_that_has_too_few_tasks)
   MUSTER_EXPECT_TRUE (worker.session != NULL);
 }
 
+/* As where a gateway is being restarted. */
+MUSTER_TEST (Coordinator, keeps_what_stood_where_a_chiefs_own_master_fails)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) one = open_session (&f, &f.chiefs);
+  g_autoptr (MusterSession) two = open_session (&f, &f.workers);
+  g_autoptr (MusterSession) three = open_session (&f, &f.chiefs);
+  const MusterClaim what = {.model = "digits"};
+  MusterLease *first = claim (one, NULL);
+  MUSTER_EXPECT_TRUE (announce (first, MUSTER_CHIEF_TRAINING, 7));
+  g_object_unref (first);
+  served_clear (&f.workers);
+
+  const gint64 until = g_get_monotonic_time () + PATIENCE_US;
+  do { /* the first one leaves a moment later */
+    g_autoptr (MusterAnnouncement) seen = NULL;
+    g_clear_error (&error);
+    g_autoptr (MusterLease) none =
+        muster_session_claim (two, &what, &seen, test_deadline (), NULL, &error);
+    MUSTER_EXPECT_NULL (none);
+  } while (!muster_error_is (error, MUSTER_ERROR_UNAVAILABLE) && g_get_monotonic_time () < until);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+
+  g_autoptr (MusterAnnouncement) before = NULL;
+  g_autoptr (MusterLease) last = NULL;
+  while (last == NULL && g_get_monotonic_time () < until) {
+    g_clear_pointer (&before, muster_announcement_free);
+    last = muster_session_claim (three, &what, &before, test_deadline (), NULL, NULL);
+  }
+  MUSTER_ASSERT_NOT_NULL (before);
+  MUSTER_EXPECT_TRUE (before->prepared);
+  MUSTER_EXPECT_EQ (before->step, 7);
+}
+
 /* --- a coordinator that dies --- */
 
 /* What it says of the model, once that is so. */
