@@ -107,7 +107,7 @@ G_DECLARE_DERIVABLE_TYPE (MusterWatch, muster_watch, MUSTER, WATCH, GObject)
 /**
  * MusterWatchClass:
  * @parent: the parent class
- * @next: see [method@Watch.next]; until @until_us, then DEADLINE_EXCEEDED, and the watch continues
+ * @next: see [vfunc@Watch.next]
  *
  * What a watch implements.
  */
@@ -116,6 +116,19 @@ struct _MusterWatchClass {
   gboolean (*next) (MusterWatch *self, MusterReadiness *readiness, gint64 until_us,
                     GCancellable *cancellable, GError **error);
 };
+
+/**
+ * MusterWatchClass::next:
+ * @self: a watch
+ * @readiness: where the result goes, which the caller clears
+ * @until_us: an instant of g_get_monotonic_time ()
+ * @cancellable: (nullable): cancels the call
+ *
+ * Waits for the next change, as [method@Watch.next], until @until_us: then DEADLINE_EXCEEDED, and
+ * the watch continues.
+ *
+ * Returns: %TRUE, or %FALSE with an error
+ */
 
 /**
  * muster_watch_next:
