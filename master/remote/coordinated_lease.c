@@ -9,6 +9,8 @@
 
 /* Timeout of an announcement to a coordinator that doesn't answer, while a chief waits for it. */
 #define COORDINATOR_LIMIT_US (2 * MUSTER_SECOND)
+/* The same of what a process says last. */
+#define LAST_LIMIT_US (30 * MUSTER_SECOND)
 
 #define MUSTER_TYPE_COORDINATED_LEASE (muster_coordinated_lease_get_type ())
 G_DECLARE_FINAL_TYPE (MusterCoordinatedLease, muster_coordinated_lease, MUSTER, COORDINATED_LEASE,
@@ -63,10 +65,8 @@ announce_first (MusterCoordinatedLease *self, const MusterAnnouncement *announce
                 gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  const gint64 until_us =
-      is_last (announcement)
-          ? deadline_us
-          : MIN (deadline_us, muster_deadline_after (now_us, COORDINATOR_LIMIT_US));
+  const gint64 limit_us = is_last (announcement) ? LAST_LIMIT_US : COORDINATOR_LIMIT_US;
+  const gint64 until_us = MIN (deadline_us, muster_deadline_after (now_us, limit_us));
   MusterAnnouncement told = *announcement;
   g_autoptr (GError) failure = NULL;
   told.drain = MUSTER_DRAIN_NONE; /* a coordinator that stops takes no model with it */
