@@ -5,6 +5,9 @@
 
 G_BEGIN_DECLS
 
+/* A coordinator that doesn't answer for so long counts as away: nobody waits for it longer. */
+#define MUSTER_COORDINATOR_LIMIT_US (2 * MUSTER_SECOND)
+
 /* A session of a master that has a coordinator (muster_master_set_coordinator ()): its watch
  * reports what the model's chief has announced there. What the ops report is for the waiter itself
  * to find out, in the session. */

@@ -204,39 +204,6 @@ op_of (const MusterWaiter *self, Condition condition)
   return condition == GATE ? self->gate_op : self->ready_op;
 }
 
-static gboolean
-poll_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable *cancellable,
-            GError **error)
-{
-  MusterCountdown countdown;
-  gint64 now_us = muster_clock_now_us (self->clock);
-  if (self->ops[condition].name == NULL)
-    muster_ready_op_find (&self->ops[condition], op_of (self, condition),
-                          muster_session_graph (self->session));
-  muster_countdown_start (&countdown, now_us, deadline_us, self->ceiling_us);
-  for (;;) {
-    if (!poll_in_time (self, condition, now_us, deadline_us, cancellable, error))
-      return FALSE;
-    if (is_answered (self, condition))
-      return TRUE;
-    report_change (self);
-
-    gint64 after_us = muster_clock_now_us (self->clock);
-    muster_countdown_polled (&countdown, after_us - now_us);
-    gint64 wake_us =
-        muster_countdown_next_us (&countdown, after_us, muster_clock_random (self->clock));
-    if (self->once)
-      return fail_timeout (self, error);
-    /* If no further poll can end in time, the rest of the time is still waited for. */
-    if (!muster_clock_wait_until (self->clock, wake_us == 0 ? deadline_us : wake_us, cancellable,
-                                  error))
-      return FALSE;
-    if (wake_us == 0)
-      return fail_timeout (self, error);
-    now_us = muster_clock_now_us (self->clock);
-  }
-}
-
 /* Watching. */
 
 /* One watch serves both conditions; it ends at its deadline, so another deadline needs another
@@ -307,8 +274,6 @@ receive_until (MusterWaiter *self, Condition condition, gint64 deadline_us,
 
 /* With a coordinator. */
 
-/* A coordinator that doesn't answer a watch for so long counts as away. */
-#define COORDINATOR_LIMIT_US (2 * MUSTER_SECOND)
 /* While the chief decides, a coordinator that is silent for so long is asked again. */
 #define COORDINATOR_LOOK_US (10 * MUSTER_SECOND)
 
@@ -345,7 +310,7 @@ hear_chief (MusterWaiter *self, gint64 deadline_us, gint64 until_us, GCancellabl
   g_autoptr (GError) failure = NULL;
   const gboolean is_watching = ensure_watch (self, deadline_us, &failure);
   const gint64 answer_us =
-      muster_deadline_after (muster_clock_now_us (self->clock), COORDINATOR_LIMIT_US);
+      muster_deadline_after (muster_clock_now_us (self->clock), MUSTER_COORDINATOR_LIMIT_US);
   const gint64 limit_us = self->is_fresh ? MIN (deadline_us, answer_us) : until_us;
   if (is_watching &&
       muster_watch_next_until (self->watch, &heard, limit_us, cancellable, &failure)) {
@@ -372,19 +337,38 @@ hear_chief (MusterWaiter *self, gint64 deadline_us, gint64 until_us, GCancellabl
 
 /* Whether the phase that the chief has announced lets the ops decide; else they aren't run. */
 static gboolean
-look (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable *cancellable,
-      GError **error)
+look (MusterWaiter *self, Condition condition, gint64 now_us, gint64 deadline_us,
+      GCancellable *cancellable, GError **error)
 {
   const MusterReadiness open = {.gate_open = TRUE, .is_ready = condition == READY};
-  const gint64 now_us = muster_clock_now_us (self->clock);
   if (!muster_chief_decides (self->chief) && op_of (self, condition) != NULL)
     return poll_in_time (self, condition, now_us, deadline_us, cancellable, error);
   keep (self, &open); /* unless the chief decides */
   return TRUE;
 }
 
+/* When to look again; 0: no further look can end in time. */
+static gint64
+next_look_us (const MusterWaiter *self, const MusterCountdown *countdown, gint64 now_us,
+              gint64 deadline_us)
+{
+  const gint64 later_us = muster_deadline_after (now_us, COORDINATOR_LOOK_US);
+  if (!muster_chief_decides (self->chief))
+    return muster_countdown_next_us (countdown, now_us, muster_clock_random (self->clock));
+  return later_us < deadline_us ? later_us : 0;
+}
+
 static gboolean
-look_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable *cancellable,
+pause_until (MusterWaiter *self, gint64 deadline_us, gint64 wake_us, GCancellable *cancellable,
+             GError **error)
+{
+  return muster_session_is_coordinated (self->session)
+             ? hear_chief (self, deadline_us, wake_us, cancellable, error)
+             : muster_clock_wait_until (self->clock, wake_us, cancellable, error);
+}
+
+static gboolean
+poll_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable *cancellable,
             GError **error)
 {
   MusterCountdown countdown;
@@ -393,26 +377,28 @@ look_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
     muster_ready_op_find (&self->ops[condition], op_of (self, condition),
                           muster_session_graph (self->session));
   muster_countdown_start (&countdown, now_us, deadline_us, self->ceiling_us);
-  if (!hear_chief (self, deadline_us, now_us, cancellable, error))
+  if (muster_session_is_coordinated (self->session) &&
+      !hear_chief (self, deadline_us, now_us, cancellable, error))
     return FALSE;
   for (;;) {
     now_us = muster_clock_now_us (self->clock);
-    if (!look (self, condition, deadline_us, cancellable, error) || !check_job (self, error))
+    if (!look (self, condition, now_us, deadline_us, cancellable, error) ||
+        !check_job (self, error))
       return FALSE;
     if (is_answered (self, condition))
       return TRUE;
     report_change (self);
+
     const gint64 after_us = muster_clock_now_us (self->clock);
-    if (self->once || after_us >= deadline_us)
-      return fail_timeout (self, error);
     muster_countdown_polled (&countdown, after_us - now_us);
-    gint64 wake_us =
-        muster_countdown_next_us (&countdown, after_us, muster_clock_random (self->clock));
-    if (muster_chief_decides (self->chief))
-      wake_us = muster_deadline_after (after_us, COORDINATOR_LOOK_US);
-    wake_us = wake_us == 0 ? deadline_us : MIN (wake_us, deadline_us);
-    if (!hear_chief (self, deadline_us, wake_us, cancellable, error))
+    const gint64 wake_us = next_look_us (self, &countdown, after_us, deadline_us);
+    if (self->once)
+      return fail_timeout (self, error);
+    /* If no further look can end in time, the rest of the time is still waited for. */
+    if (!pause_until (self, deadline_us, wake_us == 0 ? deadline_us : wake_us, cancellable, error))
       return FALSE;
+    if (wake_us == 0 && muster_clock_now_us (self->clock) >= deadline_us)
+      return fail_timeout (self, error);
   }
 }
 
@@ -446,7 +432,7 @@ wait_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
   if (!is_needed)
     return TRUE;
   if (self->model != NULL && muster_session_is_coordinated (self->session))
-    return look_until (self, condition, deadline_us, cancellable, error);
+    return poll_until (self, condition, deadline_us, cancellable, error);
   if (self->must_poll || (self->once && self->model == NULL))
     return poll_if_needed (self, condition, deadline_us, cancellable, error);
   if (self->once || is_answered (self, READY))

@@ -4,12 +4,11 @@
  * coordinator. The master's own lease, if it keeps any, follows: it ends the steps of a chief that
  * was replaced, and reports that the master is about to stop. */
 #include "base/log_bounded_private.h"
+#include "master/coordinated_private.h"
 #include "master/lease.h"
 #include "master/remote/remote_private.h"
 
-/* Timeout of an announcement to a coordinator that doesn't answer, while a chief waits for it. */
-#define COORDINATOR_LIMIT_US (2 * MUSTER_SECOND)
-/* The same of what a process says last. */
+/* The same as MUSTER_COORDINATOR_LIMIT_US, of what a process says last. */
 #define LAST_LIMIT_US (30 * MUSTER_SECOND)
 
 #define MUSTER_TYPE_COORDINATED_LEASE (muster_coordinated_lease_get_type ())
@@ -65,7 +64,7 @@ announce_first (MusterCoordinatedLease *self, const MusterAnnouncement *announce
                 gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  const gint64 limit_us = is_last (announcement) ? LAST_LIMIT_US : COORDINATOR_LIMIT_US;
+  const gint64 limit_us = is_last (announcement) ? LAST_LIMIT_US : MUSTER_COORDINATOR_LIMIT_US;
   const gint64 until_us = MIN (deadline_us, muster_deadline_after (now_us, limit_us));
   MusterAnnouncement told = *announcement;
   g_autoptr (GError) failure = NULL;
@@ -177,8 +176,8 @@ put_back (MusterCoordinatedLease *self, const MusterAnnouncement *before)
   MusterAnnouncement stood = *before;
   if (muster_chief_phase_is_preparing (stood.phase) || stood.phase == MUSTER_CHIEF_UNKNOWN)
     stood.phase = MUSTER_CHIEF_PREPARED;
-  (void)muster_lease_announce (self->first, &stood,
-                               muster_deadline_after (now_us, COORDINATOR_LIMIT_US), NULL, NULL);
+  (void)muster_lease_announce (
+      self->first, &stood, muster_deadline_after (now_us, MUSTER_COORDINATOR_LIMIT_US), NULL, NULL);
 }
 
 MusterLease *
