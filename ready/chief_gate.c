@@ -3,6 +3,7 @@
 
 #include "base/names_private.h"
 #include "master/announcement.h"
+#include "ready/member_private.h"
 
 gboolean
 muster_chief_decides (const MusterAnnouncement *chief)
@@ -72,6 +73,19 @@ muster_readiness_apply_chief (MusterReadiness *readiness, const MusterReadiness 
   readiness->why_not_ready = g_strdup (ops->why_not_ready);
   if (ops->missing != NULL)
     readiness->missing = muster_names_pack (ops->missing, g_strv_length (ops->missing));
+}
+
+void
+muster_readiness_hold_for_tasks (MusterReadiness *readiness, guint n_tasks, guint min_tasks)
+{
+  if (n_tasks >= min_tasks)
+    return;
+  readiness->n_tasks = n_tasks;
+  readiness->min_tasks = min_tasks;
+  if (!readiness->is_ready)
+    return;
+  readiness->is_ready = FALSE;
+  readiness->why_not_ready = muster_waiting_for_tasks (n_tasks, min_tasks);
 }
 
 void

@@ -17,6 +17,10 @@ gboolean muster_chief_decides (const MusterAnnouncement *chief);
 void muster_readiness_apply_chief (MusterReadiness *readiness, const MusterReadiness *ops,
                                    gboolean keeps_announcements, MusterAnnouncement *chief);
 
+/* A job with fewer tasks than it needs stands still, although its model is whole: it isn't ready.
+ */
+void muster_readiness_hold_for_tasks (MusterReadiness *readiness, guint n_tasks, guint min_tasks);
+
 /* Adds passed time to the ages. */
 void muster_readiness_add_age (MusterReadiness *readiness, gint64 passed_us);
 

@@ -561,14 +561,7 @@ take_tasks (MusterReadinessHub *self, const MusterWatchKey *watch_key, MusterRea
       (now->chief != NULL && now->chief->phase == MUSTER_CHIEF_OVER))
     return;
   muster_member_registry_count (self->members, watch_key->model, &counts);
-  if (counts.n_tasks >= counts.min_tasks)
-    return;
-  now->n_tasks = counts.n_tasks;
-  now->min_tasks = counts.min_tasks;
-  if (!now->is_ready)
-    return;
-  now->is_ready = FALSE; /* the job stands still, although its model is whole */
-  now->why_not_ready = muster_member_counts_why (&counts);
+  muster_readiness_hold_for_tasks (now, counts.n_tasks, counts.min_tasks);
 }
 
 /* Computes the current answer, from the ops first and then the registry, so that a chief that has

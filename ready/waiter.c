@@ -7,7 +7,6 @@
 #include "master/coordinated_private.h"
 #include "ready/backoff.h"
 #include "ready/chief_gate_private.h"
-#include "ready/member_private.h"
 #include "ready/readiness_private.h"
 
 /* Timeout of a poll, after which the master counts as unreachable. */
@@ -124,21 +123,6 @@ is_answered (const MusterWaiter *self, Condition condition)
   return self->readiness.gate_open && (condition == GATE || self->readiness.is_ready);
 }
 
-/* A job that waits for tasks stands still, although its model is whole. */
-static void
-hold_for_tasks (const MusterWaiter *self, MusterReadiness *now)
-{
-  const MusterMemberCounts counts = {.n_tasks = self->n_tasks, .min_tasks = self->min_tasks};
-  if (self->n_tasks >= self->min_tasks)
-    return;
-  now->n_tasks = self->n_tasks;
-  now->min_tasks = self->min_tasks;
-  if (!now->is_ready)
-    return;
-  now->is_ready = FALSE;
-  now->why_not_ready = muster_member_counts_why (&counts);
-}
-
 /* Takes what the ops report, limited by what the chief has announced to a coordinator. */
 static void
 keep (MusterWaiter *self, const MusterReadiness *ops)
@@ -147,7 +131,7 @@ keep (MusterWaiter *self, const MusterReadiness *ops)
   MusterAnnouncement *chief = self->chief != NULL ? muster_announcement_copy (self->chief) : NULL;
   muster_readiness_apply_chief (&now, ops, self->knows_chief, chief);
   now.coordinator_failure = g_strdup (self->why_unknown);
-  hold_for_tasks (self, &now);
+  muster_readiness_hold_for_tasks (&now, self->n_tasks, self->min_tasks);
   muster_readiness_keep (&self->readiness, &now, is_change (self, &now));
 }
 
