@@ -261,6 +261,17 @@ close_orphan (MusterRpcCall *call, MusterServed *orphan, gint64 timeout_us)
   muster_session_close_quietly (orphan->session);
 }
 
+/* What the chief before this one is told (transfer full). */
+static GError *
+lost_error (const MusterAnnouncement *chief)
+{
+  g_autofree char *text = muster_announcement_describe (chief);
+  return g_error_new (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "the lease on '%s' was lost: its chief is %s, of epoch %" G_GINT64_FORMAT
+                      " now",
+                      chief->model, text, chief->epoch);
+}
+
 /* Ends the loser's lease and its session's steps before the grant is sent. FALSE: positioned ones
  * are left to end beside the new chief. */
 static gboolean
@@ -269,10 +280,7 @@ fence (MusterAnnounceService *self, MusterRpcCall *call, Lease *loser, MusterSer
   g_autoptr (MusterAnnouncement) chief =
       muster_chief_registry_find (self->server->registry, loser->model);
   g_autofree char *text = muster_announcement_describe (chief);
-  g_autoptr (GError) error =
-      g_error_new (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                   "the lease on '%s' was lost: its chief is %s, of epoch %" G_GINT64_FORMAT " now",
-                   loser->model, text, chief->epoch);
+  g_autoptr (GError) error = lost_error (chief);
   muster_log_at_most (MUSTER_LOG_EVENTS, G_LOG_LEVEL_INFO, "fenced", "MUSTER_MODEL", loser->model,
                       "MUSTER_EPOCH", MUSTER_LOG_INT (loser->epoch), "MUSTER_SESSION",
                       loser->session_handle, "MESSAGE",
@@ -429,11 +437,8 @@ may_claim (MusterServer *server, MusterRpcCall *call, const Muster__ClaimRequest
       is_claimants (server->announcing, call, request->model, request->proof, FALSE))
     return TRUE;
   if (request->again && *request->proof != '\0') {
-    g_autofree char *other = muster_announcement_describe (chief);
-    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                        "the lease on '%s' was lost: its chief is %s, of epoch %" G_GINT64_FORMAT
-                        " now",
-                        chief->model, other, chief->epoch);
+    g_propagate_error (error, lost_error (chief));
+    return FALSE;
   }
   g_autoptr (GError) refused = NULL;
   if (muster_rpc_call_role (call) < MUSTER_ROLE_ADMIN) {
