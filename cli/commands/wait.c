@@ -275,7 +275,7 @@ wait_by_name (const MusterCliOptions *options)
   return muster_cli_leave (report_wait (&wait, error));
 }
 
-/* The options of its own. */
+/* The command's own options. */
 typedef struct {
   gboolean json_lines, quiet;
 } Own;
