@@ -35,6 +35,8 @@ UNRUN = re.compile(r"<!-- not run:(.*?)-->", re.DOTALL)
 RUN = re.compile(r'"//(docs)?:([\w./-]+\.md)"')
 BLOCKS = "tests/docs/BUILD"
 FUNCTION = re.compile(r"`(muster_[a-z0-9_]+) \(\)`")  # muster_X_new () is any type's
+CELL = re.compile(r"(?<!\\)\||<br>")
+MOST_WORDS = 25  # of a table cell
 DECLARED = re.compile(r"\b(muster_\w+) \(")
 C_TEST = re.compile(r"^MUSTER_TEST ?\(\s*(\w+),\s*(\w+)\s*\)", re.MULTILINE)
 PY_TEST = re.compile(r"^( +)def (test_\w+)", re.MULTILINE)
@@ -220,6 +222,17 @@ def check_functions(path, text, declared):
             yield "%s:%d: no function %s ()" % (path, line_of(text, match.start()), match.group(1))
 
 
+def check_cells(path, text):
+    """A table's cell is read at a glance: what is longer stands below the table. The list of behaviours is generated."""
+    prose = BLOCK.sub(lambda block: "\n" * block.group().count("\n"), text)
+    for number, line in enumerate(prose.split("\n"), 1):
+        cells = CELL.split(line.strip().strip("|")) if line.lstrip().startswith("|") else []
+        for cell in cells if path != LIST else []:
+            words = len(re.sub(r"\]\([^)]*\)", "]", cell).split())
+            if words > MOST_WORDS:
+                yield "%s:%d: a table cell of %d words; %d are the most" % (path, number, words, MOST_WORDS)
+
+
 def check_citations(path, text, rows, decisions):
     for match in CITED.finditer(text):
         for number in in_full(match):
@@ -261,6 +274,7 @@ def check(root, write=False):
         if path.endswith(".md"):
             problems += check_links(root, path, text)
             problems += check_blocks(path, text, run)
+            problems += check_cells(path, text)
             if path != "CHANGELOG.md":  # has names of the past
                 problems += check_functions(path, text, declared)
     return problems

@@ -140,6 +140,11 @@ class Checks(unittest.TestCase):
         self.edit("README.md", "an hour", "an hour; tests/a/b_test.py runs it")
         self.expect()
 
+    def test_a_table_cell_is_short(self):
+        cell = "| `a\\|b` | " + "word " * 24 + "[two words](docs/behaviours.md) |\n"
+        self.write("README.md", "# Head line\n\n" + cell.replace("word word ", "word ", 1) + "\n" + cell)
+        self.expect("README.md:5: a table cell of 26 words; 25 are the most")
+
     def test_functions_that_documents_name_exist(self):
         self.write("a/b.h", "void muster_a_make (void);\n")
         self.write("README.md", "# Head line\n\n`muster_a_make ()`, `muster_a_break ()`\n")
