@@ -241,6 +241,32 @@ muster_own_data (GBytes **owner, gpointer user_data, GDestroyNotify destroy)
   *owner = muster_data_owner (user_data, destroy);
 }
 
+typedef struct {
+  GBytes *before, *more; /* (owned) */
+} Owners;
+
+static void
+owners_free (gpointer data)
+{
+  Owners *self = data;
+  g_bytes_unref (self->more);
+  g_bytes_unref (self->before);
+  g_free (self);
+}
+
+void
+muster_own_more (GBytes **owner, gpointer user_data, GDestroyNotify destroy)
+{
+  GBytes *more = muster_data_owner (user_data, destroy);
+  if (more == NULL || *owner == NULL) {
+    *owner = *owner != NULL ? *owner : more;
+    return;
+  }
+  Owners *both = g_new (Owners, 1);
+  *both = (Owners){*owner, more};
+  *owner = muster_data_owner (both, owners_free);
+}
+
 /* --- set by name --- */
 
 static GQuark

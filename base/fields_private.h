@@ -84,6 +84,9 @@ GBytes *muster_data_owner (gpointer user_data, GDestroyNotify destroy);
 /* Sets such a field of a copy. */
 void muster_own_data (GBytes **owner, gpointer user_data, GDestroyNotify destroy);
 
+/* Lets an owner own this, too: of a struct with several functions. */
+void muster_own_more (GBytes **owner, gpointer user_data, GDestroyNotify destroy);
+
 /* Defines prefix_get_type () of copies made by functions of ours, prefix_copy () and prefix_free ()
  * of the same file, whose fields can be set by name. */
 #define MUSTER_DEFINE_FIELDS(Type, prefix)                                                         \

@@ -179,7 +179,8 @@ measure (Measured *m, const char *directory)
   MusterSaverOptions options = {.max_to_keep = 1};
   g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, &options, &error);
   bench_check (error, "making a saver");
-  g_autoptr (MusterAsyncSaver) async = muster_async_saver_new (saver, session, NULL, &error);
+  g_autoptr (MusterAsyncSaver) async =
+      muster_async_saver_new (saver, session, MUSTER_SAVES_BLOCK, 0, &error);
   bench_check (error, "making an async saver");
   bench_init (session);
   measure_quiet (m, session);

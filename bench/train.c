@@ -62,11 +62,12 @@ make_hooks (void)
   static const char *const tensors[] = {"loss:0", NULL};
   g_autoptr (GError) error = NULL;
   GPtrArray *hooks = g_ptr_array_new_with_free_func (g_object_unref);
-  MusterLoggingOptions logging = {.tensors = tensors, .every_n_iter = 100, .log = log_nothing};
+  MusterHook *logging = muster_logging_hook_new (tensors, 100, 0, FALSE, NULL, &error);
+  bench_check (error, "making a hook");
+  g_signal_connect (logging, "line", G_CALLBACK (log_nothing), NULL);
   g_ptr_array_add (hooks, muster_stop_at_step_hook_new (0, G_MAXINT32, &error));
   bench_check (error, "making a hook");
-  g_ptr_array_add (hooks, muster_logging_hook_new (&logging, &error));
-  bench_check (error, "making a hook");
+  g_ptr_array_add (hooks, logging);
   g_ptr_array_add (hooks, muster_nan_hook_new ("loss:0", TRUE));
   return hooks;
 }

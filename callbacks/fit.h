@@ -86,9 +86,7 @@ typedef struct {
   const MusterFitCallback *callbacks;
   gsize n_callbacks;
   /*< private >*/
-  GBytes *train_owner;
-  GBytes *const *owners;
-  gsize n_owners;
+  GBytes *owner;
 } MusterFit;
 
 #define MUSTER_TYPE_FIT (muster_fit_get_type ())

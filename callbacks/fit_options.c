@@ -38,7 +38,7 @@ muster_fit_set_train (MusterFit *self, MusterFitTrain train, gpointer user_data,
 {
   g_return_if_fail (self != NULL && train != NULL);
 
-  muster_own_data (&self->train_owner, user_data, destroy);
+  muster_own_more (&self->owner, user_data, destroy);
   self->train = train;
   self->user_data = user_data;
 }
@@ -49,9 +49,7 @@ muster_fit_add_callback (MusterFit *self, const MusterFitCallback *callback, GDe
   g_return_if_fail (self != NULL && callback != NULL);
 
   MusterFitCallback *callbacks = (MusterFitCallback *)self->callbacks;
-  g_autoptr (GBytes) owner = muster_data_owner (callback->user_data, destroy);
-  if (owner != NULL)
-    muster_field_put (muster_fields_find (&muster_fit_fields, "owners"), self, owner);
+  muster_own_more (&self->owner, callback->user_data, destroy);
   callbacks = g_renew (MusterFitCallback, callbacks, self->n_callbacks + 1);
   callbacks[self->n_callbacks++] = *callback;
   self->callbacks = callbacks;

@@ -27,21 +27,25 @@ own_group (MusterJobGroup *given)
 }
 
 MusterJob *
-muster_job_new (const MusterJobOptions *options)
+muster_job_new (void)
 {
-  static const MusterJobOptions none = {0};
+  return muster_job_new_with_groups (NULL, NULL, NULL, NULL, NULL, NULL);
+}
+
+MusterJob *
+muster_job_new_with_groups (MusterJobGroup *init, MusterJobGroup *epoch, MusterJobGroup *download,
+                            MusterJobGroup *exit, GPtrArray *stop_conditions,
+                            const char *const *nodes_to_checkpoint)
+{
   MusterJob *self = g_object_new (MUSTER_TYPE_JOB, NULL);
-  if (options == NULL)
-    options = &none;
-  self->init = own_group (options->init);
-  self->epoch = own_group (options->epoch);
-  self->download = own_group (options->download);
-  self->exit = own_group (options->exit);
-  self->stop_conditions = options->stop_conditions != NULL
-                              ? g_ptr_array_ref (options->stop_conditions)
-                              : g_ptr_array_new_with_free_func (g_object_unref);
-  if (options->nodes_to_checkpoint != NULL && *options->nodes_to_checkpoint != NULL)
-    self->given_nodes = g_strdupv ((char **)options->nodes_to_checkpoint);
+  self->init = own_group (init);
+  self->epoch = own_group (epoch);
+  self->download = own_group (download);
+  self->exit = own_group (exit);
+  self->stop_conditions = stop_conditions != NULL ? g_ptr_array_ref (stop_conditions)
+                                                  : g_ptr_array_new_with_free_func (g_object_unref);
+  if (nodes_to_checkpoint != NULL && *nodes_to_checkpoint != NULL)
+    self->given_nodes = g_strdupv ((char **)nodes_to_checkpoint);
   return self;
 }
 

@@ -23,7 +23,16 @@ G_DECLARE_FINAL_TYPE (MusterJob, muster_job, MUSTER, JOB, GObject)
 #define MUSTER_NO_EPOCH G_GINT64_CONSTANT (-1)
 
 /**
- * MusterJobOptions:
+ * muster_job_new:
+ *
+ * A job with groups of its own, which checkpoints the init group's nodes.
+ *
+ * Returns: (transfer full): the job
+ */
+MusterJob *muster_job_new (void);
+
+/**
+ * muster_job_new_with_groups:
  * @init: (nullable): NULL: created by the job, like the groups below
  * @epoch: (nullable): the tasks of an epoch
  * @download: (nullable): the tasks after the last epoch
@@ -32,46 +41,14 @@ G_DECLARE_FINAL_TYPE (MusterJob, muster_job, MUSTER, JOB, GObject)
  * @nodes_to_checkpoint: (nullable) (array zero-terminated=1): NULL or empty: the init group's
  *   nodes
  *
- * Groups and conditions of the caller, which the job references.
- */
-typedef struct {
-  MusterJobGroup *init;
-  MusterJobGroup *epoch;
-  MusterJobGroup *download;
-  MusterJobGroup *exit;
-  GPtrArray *stop_conditions;
-  const char *const *nodes_to_checkpoint;
-} MusterJobOptions;
-
-#define MUSTER_TYPE_JOB_OPTIONS (muster_job_options_get_type ())
-GType muster_job_options_get_type (void);
-
-/**
- * muster_job_options_new:
- * @init: (nullable): NULL: created by the job, like the groups below
- * @epoch: (nullable): the tasks of an epoch
- * @download: (nullable): the tasks after the last epoch
- * @exit: (nullable): the last tasks
- * @nodes_to_checkpoint: (nullable) (array zero-terminated=1): NULL or empty: the init group's
- *   nodes
- *
- * Options on the heap, for other languages.
- *
- * Returns: (transfer full): options
- */
-MusterJobOptions *muster_job_options_new (MusterJobGroup *init, MusterJobGroup *epoch,
-                                          MusterJobGroup *download, MusterJobGroup *exit,
-                                          const char *const *nodes_to_checkpoint);
-
-/**
- * muster_job_new:
- * @options: (nullable): groups of the caller
- *
- * A job.
+ * A job of the caller's groups and conditions, which it references.
  *
  * Returns: (transfer full): the job
  */
-MusterJob *muster_job_new (const MusterJobOptions *options);
+MusterJob *muster_job_new_with_groups (MusterJobGroup *init, MusterJobGroup *epoch,
+                                       MusterJobGroup *download, MusterJobGroup *exit,
+                                       GPtrArray *stop_conditions,
+                                       const char *const *nodes_to_checkpoint);
 
 /**
  * muster_job_init_group:

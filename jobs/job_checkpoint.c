@@ -44,28 +44,26 @@ entry_new (const char *node, const char *name)
 }
 
 MusterJobCheckpoint *
-muster_job_checkpoint_new (const char *directory, const MusterJobCheckpointOptions *options)
+muster_job_checkpoint_new (const char *directory, MusterStorage *storage,
+                           MusterJobMetadata *metadata, MusterClock *clock)
 {
   g_return_val_if_fail (directory != NULL, NULL);
 
-  static const MusterJobCheckpointOptions none = {0};
   MusterJobCheckpoint *self = g_object_new (MUSTER_TYPE_JOB_CHECKPOINT, NULL);
-  if (options == NULL)
-    options = &none;
   self->directory = g_strdup (directory);
-  self->storage = g_object_ref (options->storage ? options->storage : muster_default_storage ());
-  self->metadata = options->metadata != NULL ? g_object_ref (options->metadata) : NULL;
-  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  self->storage = g_object_ref (storage != NULL ? storage : muster_default_storage ());
+  self->metadata = metadata != NULL ? g_object_ref (metadata) : NULL;
+  self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
   return self;
 }
 
 MusterJobCheckpoint *
-muster_job_checkpoint_new_for_node (const char *directory, const char *name,
-                                    const MusterJobCheckpointOptions *options)
+muster_job_checkpoint_new_for_node (const char *directory, const char *name, MusterStorage *storage,
+                                    MusterJobMetadata *metadata, MusterClock *clock)
 {
   g_return_val_if_fail (directory != NULL && name != NULL, NULL);
 
-  MusterJobCheckpoint *self = muster_job_checkpoint_new (directory, options);
+  MusterJobCheckpoint *self = muster_job_checkpoint_new (directory, storage, metadata, clock);
   self->own_name = g_strdup (name);
   return self;
 }

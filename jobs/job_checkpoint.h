@@ -27,58 +27,35 @@ G_BEGIN_DECLS
 G_DECLARE_FINAL_TYPE (MusterJobCheckpoint, muster_job_checkpoint, MUSTER, JOB_CHECKPOINT, GObject)
 
 /**
- * MusterJobCheckpointOptions:
+ * muster_job_checkpoint_new:
+ * @directory: where the checkpoints are
  * @storage: (nullable): NULL: local files, which each node's master must see
  * @metadata: (nullable): NULL: none
  * @clock: (nullable): NULL: the machine's
- *
- * Options of a [class@JobCheckpoint].
- */
-typedef struct {
-  MusterStorage *storage;
-  MusterJobMetadata *metadata;
-  MusterClock *clock;
-} MusterJobCheckpointOptions;
-
-#define MUSTER_TYPE_JOB_CHECKPOINT_OPTIONS (muster_job_checkpoint_options_get_type ())
-GType muster_job_checkpoint_options_get_type (void);
-
-/**
- * muster_job_checkpoint_options_new:
- * @storage: (nullable): NULL: local files
- * @metadata: (nullable): NULL: none
- *
- * Options on the heap, for other languages.
- *
- * Returns: (transfer full): options
- */
-MusterJobCheckpointOptions *muster_job_checkpoint_options_new (MusterStorage *storage,
-                                                               MusterJobMetadata *metadata);
-
-/**
- * muster_job_checkpoint_new:
- * @directory: where the checkpoints are
- * @options: (nullable): NULL: the defaults
  *
  * Checkpoints of several nodes.
  *
  * Returns: (transfer full): the checkpoints
  */
-MusterJobCheckpoint *muster_job_checkpoint_new (const char *directory,
-                                                const MusterJobCheckpointOptions *options);
+MusterJobCheckpoint *muster_job_checkpoint_new (const char *directory, MusterStorage *storage,
+                                                MusterJobMetadata *metadata, MusterClock *clock);
 
 /**
  * muster_job_checkpoint_new_for_node:
  * @directory: where the checkpoints are
  * @name: what its files are named after, whatever its name in the cluster
- * @options: (nullable): NULL: the defaults
+ * @storage: (nullable): NULL: local files, which each node's master must see
+ * @metadata: (nullable): NULL: none
+ * @clock: (nullable): NULL: the machine's
  *
  * Checkpoints of one node.
  *
  * Returns: (transfer full): the checkpoints
  */
 MusterJobCheckpoint *muster_job_checkpoint_new_for_node (const char *directory, const char *name,
-                                                         const MusterJobCheckpointOptions *options);
+                                                         MusterStorage *storage,
+                                                         MusterJobMetadata *metadata,
+                                                         MusterClock *clock);
 
 /**
  * muster_job_checkpoint_path:

@@ -61,6 +61,8 @@ struct _MusterJobRunner {
 
 G_DEFINE_FINAL_TYPE (MusterJobRunner, muster_job_runner, G_TYPE_OBJECT)
 
+static guint epoch_done; /* the signal */
+
 MusterJobRunner *
 muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *checkpoint, gint64 resume_epoch,
                        const MusterJobRunnerOptions *options)
@@ -75,8 +77,6 @@ muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *checkpoint, gint64 r
     self->options = *options;
   if (self->options.upload != NULL)
     g_object_ref (self->options.upload);
-  if (self->options.epoch_done_owner != NULL)
-    g_bytes_ref (self->options.epoch_done_owner);
   return self;
 }
 
@@ -477,9 +477,9 @@ run_epochs (Training *self, gint64 *epoch, GError **error)
     muster_goodput_meter_note_step (runner->meter, *epoch);
     if (!save_or_warn (self, *epoch, stops, error))
       return FALSE;
-    if (runner->options.epoch_done != NULL &&
-        !runner->options.epoch_done (*epoch, runner->options.user_data))
-      return TRUE;
+    gboolean is_enough = FALSE;
+    g_signal_emit (runner, epoch_done, 0, *epoch, &is_enough);
+    stops = stops || is_enough;
   }
   return TRUE;
 }
@@ -565,7 +565,6 @@ muster_job_runner_finalize (GObject *object)
   g_clear_object (&self->job);
   g_clear_object (&self->checkpoint);
   g_clear_object (&self->options.upload);
-  g_clear_pointer (&self->options.epoch_done_owner, g_bytes_unref);
   g_array_unref (self->failed_epochs);
   g_clear_error (&self->last_failure);
   g_clear_pointer (&self->meter, muster_goodput_meter_unref);
@@ -584,4 +583,7 @@ static void
 muster_job_runner_class_init (MusterJobRunnerClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = muster_job_runner_finalize;
+  epoch_done =
+      g_signal_new ("epoch-done", MUSTER_TYPE_JOB_RUNNER, G_SIGNAL_RUN_LAST, 0,
+                    g_signal_accumulator_true_handled, NULL, NULL, G_TYPE_BOOLEAN, 1, G_TYPE_INT64);
 }

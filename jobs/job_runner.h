@@ -60,15 +60,14 @@ struct _MusterJobUploadBuilderClass {
 G_DECLARE_FINAL_TYPE (MusterJobRunner, muster_job_runner, MUSTER, JOB_RUNNER, GObject)
 
 /**
- * MusterJobEpochDone:
+ * MusterJobRunner::epoch-done:
+ * @self: the runner
  * @epoch: the epoch
- * @user_data: the caller's
  *
- * Called after each epoch, whose save may still be under way, or may have failed.
+ * Emitted after each epoch, whose save may still be under way, or may have failed.
  *
- * Returns: FALSE stops the job there; it isn't finished then
+ * Returns: TRUE to stop the job there, without calling further handlers; it isn't finished then
  */
-typedef gboolean (*MusterJobEpochDone) (gint64 epoch, gpointer user_data);
 
 /**
  * MusterJobRunnerOptions:
@@ -80,8 +79,6 @@ typedef gboolean (*MusterJobEpochDone) (gint64 epoch, gpointer user_data);
  * @most_failures_in_a_row: number of consecutive failed saves that ends the training; 0: no limit
  * @stage_timeout_us: for each group, save, load and metadata operation, in microseconds; 0: until
  *   the deadline
- * @epoch_done: (nullable): called after each epoch
- * @user_data: passed to @epoch_done
  *
  * Options of a [class@JobRunner].
  */
@@ -92,28 +89,10 @@ typedef struct {
   gboolean save_blocking;
   guint most_failures_in_a_row;
   gint64 stage_timeout_us;
-  MusterJobEpochDone epoch_done;
-  gpointer user_data;
-  /*< private >*/
-  GBytes *epoch_done_owner;
 } MusterJobRunnerOptions;
 
 #define MUSTER_TYPE_JOB_RUNNER_OPTIONS (muster_job_runner_options_get_type ())
 GType muster_job_runner_options_get_type (void);
-
-/**
- * muster_job_runner_options_set_epoch_done:
- * @self: options from new or copy
- * @epoch_done: (nullable) (scope notified) (closure user_data) (destroy destroy): called after
- *   each epoch
- * @user_data: passed to @epoch_done
- * @destroy: frees @user_data when neither options nor a runner need it
- *
- * Sets what is called after each epoch.
- */
-void muster_job_runner_options_set_epoch_done (MusterJobRunnerOptions *self,
-                                               MusterJobEpochDone epoch_done, gpointer user_data,
-                                               GDestroyNotify destroy);
 
 /**
  * muster_job_runner_new:

@@ -244,7 +244,7 @@ take_snapshot (MusterJobSaver *self, const char *path, gint64 deadline_us,
 {
   g_autoptr (GError) failure = NULL;
   if (self->async == NULL)
-    self->async = muster_async_saver_new (self->saver, self->session, NULL, error);
+    self->async = muster_async_saver_new (self->saver, self->session, MUSTER_SAVES_BLOCK, 0, error);
   if (self->async == NULL)
     return FALSE;
   self->ticket = muster_async_saver_write (self->async, path, deadline_us, cancellable, &failure);

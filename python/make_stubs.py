@@ -159,7 +159,7 @@ def typed(functions):
 
 def is_removed(field, element, types):
     """Whether the overrides remove it from a struct of options: a function that can't be set, or what one is called with."""
-    is_of_function = types.of(field) in ("Any", "Callable[..., Any]") or field.get("name").endswith("_owner")
+    is_of_function = types.of(field) in ("Any", "Callable[..., Any]") or field.get("name").endswith("owner")
     setters = {method.get("name") for method in element.findall(CORE + "method")}
     return element.get("name").endswith(OPTIONS) and is_of_function and "set_" + field.get("name") not in setters
 

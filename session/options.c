@@ -51,7 +51,7 @@ muster_prepare_options_set_init_func (MusterPrepareOptions *self, MusterInitFunc
   g_return_if_fail (self != NULL);
   self->init_func = func;
   self->init_func_data = user_data;
-  muster_own_data (&self->init_func_owner, user_data, destroy);
+  muster_own_more (&self->owner, user_data, destroy);
 }
 
 void
@@ -61,7 +61,7 @@ muster_prepare_options_set_quiesce_func (MusterPrepareOptions *self, MusterQuies
   g_return_if_fail (self != NULL);
   self->quiesce_func = func;
   self->quiesce_func_data = user_data;
-  muster_own_data (&self->quiesce_func_owner, user_data, destroy);
+  muster_own_more (&self->owner, user_data, destroy);
 }
 
 void
@@ -71,7 +71,7 @@ muster_prepare_options_set_continue_func (MusterPrepareOptions *self, MusterCont
   g_return_if_fail (self != NULL);
   self->continue_func = func;
   self->continue_func_data = user_data;
-  muster_own_data (&self->continue_func_owner, user_data, destroy);
+  muster_own_more (&self->owner, user_data, destroy);
 }
 
 void
@@ -81,7 +81,7 @@ muster_prepare_options_set_device_func (MusterPrepareOptions *self, MusterDevice
   g_return_if_fail (self != NULL);
   self->device_func = func;
   self->device_func_data = user_data;
-  muster_own_data (&self->device_func_owner, user_data, destroy);
+  muster_own_more (&self->owner, user_data, destroy);
 }
 
 /* --- reports --- */

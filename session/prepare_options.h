@@ -147,10 +147,7 @@ typedef struct {
   gpointer device_func_data;
   MusterSaver *taken_by;
   /*< private >*/
-  GBytes *init_func_owner;
-  GBytes *quiesce_func_owner;
-  GBytes *continue_func_owner;
-  GBytes *device_func_owner;
+  GBytes *owner;
 } MusterPrepareOptions;
 
 #define MUSTER_TYPE_PREPARE_OPTIONS (muster_prepare_options_get_type ())

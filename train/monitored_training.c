@@ -14,6 +14,7 @@
 #include "train/hooks/hooks_private.h"
 #include "train/hooks/sync_replicas_hook_private.h"
 #include "train/monitored/monitored_session_private.h"
+#include "train/monitored/session_observer_private.h"
 #include "train/position/position_hook_private.h"
 
 #define DEFAULT_SAVE_US       (600 * MUSTER_SECOND)
@@ -258,8 +259,9 @@ make_manager (const Assembly *self, GError **error)
   MusterSessionManager *manager =
       muster_session_manager_new (muster_scaffold_graph (o->scaffold), &options, error);
 
-  if (manager != NULL && o->waiting != NULL)
-    muster_session_manager_set_progress (manager, o->waiting, o->waiting_data, NULL);
+  if (manager != NULL && o->observer != NULL)
+    muster_session_manager_set_progress (manager, muster_session_observer_waiting,
+                                         g_object_ref (o->observer), g_object_unref);
   return manager;
 }
 

@@ -71,9 +71,7 @@ G_BEGIN_DECLS
  *   master, which needs a position hook with the same
  * @preemption: (nullable): adds its hook, and limits the saves. In [struct@Training] its
  * cancellable is used if there is no other
- * @waiting: (nullable): as [method@SessionManager.set_progress]
- * @waiting_data: passed to @waiting
- * @observer: (nullable): is told of its sessions
+ * @observer: (nullable): is told of its sessions, and what they wait for
  *
  * Options of muster_monitored_training_session_new (). Zeros are the defaults; @scaffold and
  * @master are needed.
@@ -112,8 +110,6 @@ typedef struct {
   guint n_tasks;
   gboolean own_masters;
   MusterPreemption *preemption;
-  MusterSessionProgress waiting;
-  gpointer waiting_data;
   MusterSessionObserver *observer;
 } MusterMonitoredTrainingOptions;
 

@@ -48,7 +48,7 @@ static gboolean
 sets_own (const MusterMonitoredTrainingOptions *session)
 {
   return session->saver != NULL || session->n_hooks > 0 || session->n_chief_only_hooks > 0 ||
-         session->saver_observer != NULL || session->observer != NULL || session->waiting != NULL ||
+         session->saver_observer != NULL || session->observer != NULL ||
          session->manager.will_run != NULL || session->manager.will_feed != NULL;
 }
 
@@ -231,6 +231,13 @@ assemble (MusterRound *self, GError **error)
   return add_hooks (self, error);
 }
 
+static void
+on_waiting (MusterSessionObserver *observer G_GNUC_UNUSED, const char *message,
+            const MusterReadiness *readiness, GPtrArray *reasons, gpointer user_data)
+{
+  muster_training_observer_waiting (message, readiness, reasons, user_data);
+}
+
 static MusterMonitoredSession *
 open_session (const MusterRound *self, GCancellable *cancellable, GError **error)
 {
@@ -240,6 +247,8 @@ open_session (const MusterRound *self, GCancellable *cancellable, GError **error
   g_autoptr (MusterSessionObserver) observer = muster_session_observer_new ();
   g_autoptr (MusterSaverObserver) saves = muster_saver_observer_new ();
   muster_training_hook_follow_sessions (self->hook, observer);
+  if (training->observer != NULL)
+    g_signal_connect_object (observer, "waiting", G_CALLBACK (on_waiting), training->observer, 0);
   muster_training_hook_follow_saves (self->hook, saves);
   for (gsize i = 0; i < training->n_feeds; i++)
     will_feed[i] = training->feeds[i];
@@ -253,8 +262,6 @@ open_session (const MusterRound *self, GCancellable *cancellable, GError **error
   options.chief_only_hooks = (MusterHook *const *)self->first->pdata;
   options.n_chief_only_hooks = self->first->len;
   options.n_tasks = training->without_positions || options.own_masters ? 0 : options.n_tasks;
-  options.waiting = training->observer != NULL ? muster_training_observer_waiting : NULL;
-  options.waiting_data = training->observer;
   options.saver_observer = saves;
   options.observer = observer;
   return muster_monitored_training_session_new (&options, NULL, cancellable, error);

@@ -190,7 +190,6 @@ muster_serve_options_parse (MusterServeOptions *self, int argc G_GNUC_UNUSED, ch
   self->flags = muster_flags_new ("serve");
   muster_flags_add (self->flags, entries, self);
   muster_flags_add_fields (self->flags, &muster_server_limits_fields, &self->limits);
-  muster_flags_add_options (self->flags, MUSTER_TYPE_LOCAL_MASTER_OPTIONS, &self->local);
   muster_flags_add (self->flags, more_entries, self);
   const GOptionEntry *all = muster_flags_entries (self->flags);
   if (!read_words (self, all + N_UNFILED, argv, error) ||

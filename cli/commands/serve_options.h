@@ -28,7 +28,6 @@ typedef struct {
   char *log_level, *log_format; /* (owned) (nullable) */
   MusterFlags *flags;           /* (owned) */
   MusterServerLimits limits;
-  MusterLocalMasterOptions local;
   gboolean insecure, check_config;
   char **roles;                      /* (owned) (nullable) NAME=ROLE */
   char *config;                      /* (owned) (nullable) file */

@@ -235,9 +235,8 @@ muster_serve_options_master (MusterServeOptions *self, GError **error)
   const char *target = self->target != NULL ? self->target : "local";
   if (!muster_serve_files_storage (self, &storage, error))
     return NULL;
-  MusterLocalMasterOptions options = self->local;
-  options.storage = storage;
-  if (options.max_op_bytes != 0 && !g_str_equal (target, "local")) {
+  const guint64 op_bytes = self->limits.op_bytes;
+  if (op_bytes != 0 && !g_str_equal (target, "local")) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "%s has no effect on '%s': it limits operations that run in this "
                  "process; remove it, or use --master=local",
@@ -251,9 +250,9 @@ muster_serve_options_master (MusterServeOptions *self, GError **error)
       : muster_serve_files_are_of_child (self)
           ? muster_tensorflow_master_new_within (target, directories, error)
           : muster_cli_master_at (target, &files, &self->master_credentials, error);
-  if (master == NULL || (options.max_op_bytes == 0 && storage == NULL))
+  if (master == NULL || (op_bytes == 0 && storage == NULL))
     return g_steal_pointer (&master);
-  return muster_local_master_new_with_options (&options);
+  return muster_local_master_new_with (storage, op_bytes);
 }
 
 /* --- files that are read again --- */

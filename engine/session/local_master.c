@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/fields_private.h"
 #include "base/memory_private.h"
 #include "engine/session/local_session.h"
 #include "engine/session/op_tables.h"
@@ -27,28 +26,17 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterLocalMaster, muster_local_master, G_TYPE_OB
 MusterMaster *
 muster_local_master_new (void)
 {
-  return muster_local_master_new_with_options (&(MusterLocalMasterOptions){0});
+  return muster_local_master_new_with (NULL, 0);
 }
 
 MusterMaster *
-muster_local_master_new_with_options (const MusterLocalMasterOptions *options)
+muster_local_master_new_with (MusterStorage *storage, guint64 max_op_bytes)
 {
-  static const MusterLocalMasterOptions defaults;
-  options = options != NULL ? options : &defaults;
   muster_op_tables_register ();
   MusterLocalMaster *self = g_object_new (MUSTER_TYPE_LOCAL_MASTER, NULL);
-  const guint64 most =
-      options->max_op_bytes != 0 ? options->max_op_bytes : muster_memory_total () / 2;
-  self->shared = muster_local_shared_new (options->storage, MIN (most, G_MAXSSIZE));
+  const guint64 most = max_op_bytes != 0 ? max_op_bytes : muster_memory_total () / 2;
+  self->shared = muster_local_shared_new (storage, MIN (most, G_MAXSSIZE));
   return MUSTER_MASTER (self);
-}
-
-MUSTER_DEFINE_OPTIONS (MusterLocalMasterOptions, muster_local_master_options)
-
-MusterLocalMasterOptions *
-muster_local_master_options_new (void)
-{
-  return g_new0 (MusterLocalMasterOptions, 1);
 }
 
 static MusterMaster *

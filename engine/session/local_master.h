@@ -28,40 +28,17 @@ G_DECLARE_FINAL_TYPE (MusterLocalMaster, muster_local_master, MUSTER, LOCAL_MAST
 MusterMaster *muster_local_master_new (void);
 
 /**
- * MusterLocalMasterOptions:
- * @storage: for save, restore and merge ops; %NULL: local files
- * @max_op_bytes: (attributes flag=max-op-bytes max=9223372036854775807): maximum memory that one
- *   operation allocates; 0: half of the machine's memory, or of the control group's limit. Its
- *   outputs and temporary data count, in bytes. Beyond it the step fails with RESOURCE_EXHAUSTED
+ * muster_local_master_new_with:
+ * @storage: (nullable): for save, restore and merge ops; %NULL: local files
+ * @max_op_bytes: maximum memory that one operation allocates; 0: half of the machine's memory, or
+ *   of the control group's limit. Its outputs and temporary data count, in bytes. Beyond it the
+ *   step fails with RESOURCE_EXHAUSTED
  *
- * What an engine is made of.
- */
-typedef struct {
-  MusterStorage *storage;
-  guint64 max_op_bytes;
-} MusterLocalMasterOptions;
-
-#define MUSTER_TYPE_LOCAL_MASTER_OPTIONS (muster_local_master_options_get_type ())
-GType muster_local_master_options_get_type (void);
-
-/**
- * muster_local_master_options_new:
- *
- * Creates options with all defaults.
- *
- * Returns: (transfer full): options
- */
-MusterLocalMasterOptions *muster_local_master_options_new (void);
-
-/**
- * muster_local_master_new_with_options:
- * @options: (nullable): %NULL: all defaults
- *
- * Creates an engine of its own with options.
+ * Creates an engine of its own with another store or limit.
  *
  * Returns: (transfer full): a new master
  */
-MusterMaster *muster_local_master_new_with_options (const MusterLocalMasterOptions *options);
+MusterMaster *muster_local_master_new_with (MusterStorage *storage, guint64 max_op_bytes);
 
 /**
  * muster_local_master_check_ops:

@@ -95,10 +95,10 @@ add_node (MusterJob *job, const char *node, const char *init_op, Data *data, GEr
 }
 
 static gboolean
-on_epoch (gint64 epoch, gpointer user_data G_GNUC_UNUSED)
+on_epoch (MusterJobRunner *runner G_GNUC_UNUSED, gint64 epoch, gpointer user_data G_GNUC_UNUSED)
 {
   printf ("epoch %" G_GINT64_FORMAT "\n", epoch);
-  return fflush (stdout) == 0;
+  return fflush (stdout) != 0; /* stops the job */
 }
 
 static gboolean
@@ -110,7 +110,7 @@ run (char **argv, int n_nodes, GError **error)
   g_autoptr (MusterTensor) x = model != NULL ? muster_npy_load (argv[2], error) : NULL;
   g_autoptr (MusterTensor) y = x != NULL ? muster_npy_load (argv[3], error) : NULL;
   g_autoptr (MusterCluster) cluster = muster_cluster_new (NULL);
-  g_autoptr (MusterJob) job = muster_job_new (NULL);
+  g_autoptr (MusterJob) job = muster_job_new ();
   g_autofree Data *data = g_new0 (Data, n_nodes);
   gboolean well = y != NULL;
   for (int i = 0; well && i < n_nodes; i++) {
@@ -123,12 +123,12 @@ run (char **argv, int n_nodes, GError **error)
            add_node (job, node, muster_meta_graph_op (model, "init_op"), &data[i], error);
   }
   g_autoptr (MusterJobStateFile) state = muster_job_state_file_new ();
-  const MusterJobCheckpointOptions books = {.metadata = MUSTER_JOB_METADATA (state)};
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (argv[4], &books);
-  const MusterJobRunnerOptions how = {
-      .stay_finished = TRUE, .stage_timeout_us = STAGE_US, .epoch_done = on_epoch};
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (argv[4], NULL, MUSTER_JOB_METADATA (state), NULL);
+  const MusterJobRunnerOptions how = {.stay_finished = TRUE, .stage_timeout_us = STAGE_US};
   g_autoptr (MusterJobRunner) runner =
       muster_job_runner_new (job, checkpoint, MUSTER_NO_EPOCH, &how);
+  g_signal_connect (runner, "epoch-done", G_CALLBACK (on_epoch), NULL);
   gint64 last = 0;
   well = well && muster_job_limit_epochs (job, "trainer_0", atoll (argv[5]), error) &&
          muster_cluster_open (cluster, OPEN_US, NULL, error) &&

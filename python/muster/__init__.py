@@ -21,7 +21,7 @@ except ValueError:
     pass  # a build without the engine
 
 _importing = threading.RLock()  # another thread would see a module of gi's half made
-_ENGINE = {"LocalMaster": "Master", "LocalMasterOptions": "MasterOptions"}  # by C's names
+_ENGINE = {"LocalMaster": "Master"}  # by C's names
 
 
 def _find(name):

@@ -7,6 +7,5 @@ from gi.repository.Muster import *
 from . import checkpoint as checkpoint
 
 LocalMaster = _engine.Master
-LocalMasterOptions = _engine.MasterOptions
 __version__: str
 def use_logging(logger: Optional[logging.Logger] = ..., level: Optional[int] = ...) -> None: ...

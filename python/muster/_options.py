@@ -140,7 +140,7 @@ def _interface(field):
 
 def _is_of_function(field):
     """Whether it is a function, or what one is called with."""
-    is_data = _calls.type_of(field).get_tag() == int(_gi.TypeTag.VOID) or field.get_name().endswith("_owner")
+    is_data = _calls.type_of(field).get_tag() == int(_gi.TypeTag.VOID) or field.get_name().endswith("owner")
     return is_data or isinstance(_interface(field), _gi.CallbackInfo)
 
 

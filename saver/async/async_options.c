@@ -8,19 +8,18 @@
 G_DEFINE_BOXED_TYPE (MusterSaveTicket, muster_save_ticket, muster_save_ticket_ref,
                      muster_save_ticket_unref)
 
-MUSTER_DEFINE_OPTIONS (MusterAsyncOptions, muster_async_options)
+MUSTER_DEFINE_OPTIONS (MusterCheckpointManagerOptions, muster_checkpoint_manager_options)
 
 void
-muster_async_options_set_finished (MusterAsyncOptions *self, MusterSaveFinished finished,
-                                   gpointer user_data, GDestroyNotify destroy)
+muster_checkpoint_manager_options_set_finished (MusterCheckpointManagerOptions *self,
+                                                MusterSaveFinished finished, gpointer user_data,
+                                                GDestroyNotify destroy)
 {
   g_return_if_fail (self != NULL);
   self->finished = finished;
   self->finished_data = user_data;
-  muster_own_data (&self->finished_owner, user_data, destroy);
+  muster_own_more (&self->owner, user_data, destroy);
 }
-
-MUSTER_DEFINE_OPTIONS (MusterCheckpointManagerOptions, muster_checkpoint_manager_options)
 
 void
 muster_checkpoint_manager_options_set_read_step (MusterCheckpointManagerOptions *self,
@@ -30,7 +29,7 @@ muster_checkpoint_manager_options_set_read_step (MusterCheckpointManagerOptions 
   g_return_if_fail (self != NULL);
   self->read_step = read_step;
   self->step_data = user_data;
-  muster_own_data (&self->step_owner, user_data, destroy);
+  muster_own_more (&self->owner, user_data, destroy);
 }
 
 void
@@ -41,7 +40,7 @@ muster_checkpoint_manager_options_set_initialize (MusterCheckpointManagerOptions
   g_return_if_fail (self != NULL);
   self->initialize = initialize;
   self->initialize_data = user_data;
-  muster_own_data (&self->initialize_owner, user_data, destroy);
+  muster_own_more (&self->owner, user_data, destroy);
 }
 
 void
@@ -52,7 +51,7 @@ muster_checkpoint_manager_options_set_wait_for_saves (MusterCheckpointManagerOpt
   g_return_if_fail (self != NULL);
   self->wait_for_saves = wait_for_saves;
   self->wait_data = user_data;
-  muster_own_data (&self->wait_owner, user_data, destroy);
+  muster_own_more (&self->owner, user_data, destroy);
 }
 
 /* --- metrics --- */

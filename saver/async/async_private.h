@@ -51,7 +51,12 @@ void muster_async_request_free (MusterAsyncRequest *self);
 /* What the saver shares with its thread, which may live longer. */
 typedef struct {
   gatomicrefcount refs;
-  MusterAsyncOptions options;
+  MusterSavePolicy policy;
+  guint64 budget_bytes;
+  MusterSaveFinished finished; /* (nullable) */
+  gpointer finished_data;
+  GBytes *finished_owner; /* (owned) (nullable) of finished_data */
+  gint64 dispose_wait_us; /* 0: DISPOSE_WAIT_US */
   MusterClock *clock;     /* (owned) */
   MusterSaveMeter *meter; /* (owned) */
   GMutex lock;
@@ -72,7 +77,13 @@ typedef struct {
   GError *last_failure; /* (owned) (nullable) */
 } MusterAsyncCore;
 
-MusterAsyncCore *muster_async_core_new (MusterAsyncModel *model, const MusterAsyncOptions *options);
+MusterAsyncCore *muster_async_core_new (MusterAsyncModel *model);
+/* muster_async_saver_set_finished () for data that has an owner (transfer full) (nullable). */
+void muster_async_saver_share_finished (MusterAsyncSaver *self, MusterSaveFinished finished,
+                                        gpointer user_data, GBytes *owner);
+/* How long the last unref waits for a running save. Before the first save. */
+void muster_async_saver_set_dispose_wait (MusterAsyncSaver *self, gint64 wait_us);
+
 MusterAsyncCore *muster_async_core_ref (MusterAsyncCore *self);
 void muster_async_core_unref (MusterAsyncCore *self);
 

@@ -5,6 +5,7 @@
  * once. */
 #include "saver/async/async_saver.h"
 
+#include "base/fields_private.h"
 #include "base/log_private.h"
 #include "base/require_private.h"
 #include "saver/async/async_private.h"
@@ -20,9 +21,9 @@
 static guint
 muster_async_core_n_slots (MusterAsyncCore *self)
 {
-  const guint64 budget = self->options.budget_bytes;
+  const guint64 budget = self->budget_bytes;
   if (budget == 0)
-    return self->options.policy == MUSTER_SAVES_REPLACE ? 2 : 1;
+    return self->policy == MUSTER_SAVES_REPLACE ? 2 : 1;
   return (guint)MIN (budget / MAX (self->model->bytes, 1), MUSTER_MAX_SNAPSHOTS);
 }
 
@@ -47,7 +48,7 @@ may_claim (const MusterAsyncCall *call)
     return TRUE; /* to be refused */
   if (call->must_be_idle || muster_async_core_n_slots (core) == 0)
     return muster_async_core_is_idle (core);
-  return core->options.policy != MUSTER_SAVES_BLOCK || muster_async_core_free_slot (core) != NULL;
+  return core->policy != MUSTER_SAVES_BLOCK || muster_async_core_free_slot (core) != NULL;
 }
 
 static gboolean
@@ -112,12 +113,11 @@ struct _MusterAsyncSaver {
 G_DEFINE_FINAL_TYPE (MusterAsyncSaver, muster_async_saver, G_TYPE_OBJECT)
 
 MusterAsyncSaver *
-muster_async_saver_new (MusterSaver *saver, MusterSession *session,
-                        const MusterAsyncOptions *options, GError **error)
+muster_async_saver_new (MusterSaver *saver, MusterSession *session, MusterSavePolicy policy,
+                        guint64 budget_bytes, GError **error)
 {
   muster_require (error, NULL, saver, session);
 
-  static const MusterAsyncOptions defaults;
   if (saver == NULL || session == NULL) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "an async saver needs a %s",
                  saver != NULL ? "session" : "saver");
@@ -130,8 +130,36 @@ muster_async_saver_new (MusterSaver *saver, MusterSession *session,
   }
   MusterAsyncSaver *self = g_object_new (MUSTER_TYPE_ASYNC_SAVER, NULL);
   g_autoptr (MusterAsyncModel) model = muster_async_model_new (saver, session);
-  self->core = muster_async_core_new (model, options != NULL ? options : &defaults);
+  self->core = muster_async_core_new (model);
+  self->core->policy = policy;
+  self->core->budget_bytes = budget_bytes;
   return self;
+}
+
+void
+muster_async_saver_set_finished (MusterAsyncSaver *self, MusterSaveFinished finished,
+                                 gpointer user_data, GDestroyNotify destroy)
+{
+  g_return_if_fail (self != NULL);
+
+  muster_async_saver_share_finished (self, finished, user_data,
+                                     muster_data_owner (user_data, destroy));
+}
+
+void
+muster_async_saver_share_finished (MusterAsyncSaver *self, MusterSaveFinished finished,
+                                   gpointer user_data, GBytes *owner)
+{
+  self->core->finished = finished;
+  self->core->finished_data = user_data;
+  g_clear_pointer (&self->core->finished_owner, g_bytes_unref);
+  self->core->finished_owner = owner;
+}
+
+void
+muster_async_saver_set_dispose_wait (MusterAsyncSaver *self, gint64 wait_us)
+{
+  self->core->dispose_wait_us = wait_us;
 }
 
 void
@@ -204,7 +232,7 @@ static MusterAsyncSlot *
 take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
 {
   MusterAsyncSlot *slot = muster_async_core_free_slot (self);
-  if (slot == NULL && self->options.policy == MUSTER_SAVES_REPLACE)
+  if (slot == NULL && self->policy == MUSTER_SAVES_REPLACE)
     slot = replace_waiting (self, ticket);
   if (slot != NULL) {
     slot->is_taken = TRUE;
@@ -360,7 +388,7 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean un
   MusterAsyncCore *core = call->core;
   g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
   g_autofree char *size = muster_format_size (model->bytes);
-  g_autofree char *budget = muster_format_size (core->options.budget_bytes);
+  g_autofree char *budget = muster_format_size (core->budget_bytes);
   g_autofree char *why =
       g_strdup_printf ("saved at once: a snapshot takes %s, and the budget is %s", size, budget);
   g_auto (MusterSaved) done = {0};
@@ -726,7 +754,7 @@ muster_async_saver_dispose (GObject *object)
   MusterAsyncCore *core = self->core;
   g_autoptr (GError) error = NULL;
   if (core != NULL) {
-    const gint64 wait_us = core->options.dispose_wait_us;
+    const gint64 wait_us = core->dispose_wait_us;
     const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (muster_system_clock ()),
                                                       wait_us > 0 ? wait_us : DISPOSE_WAIT_US);
     if (core->thread == g_thread_self ())

@@ -44,59 +44,38 @@ typedef enum {
 } MusterSavePolicy;
 
 /**
- * MusterAsyncOptions:
+ * muster_async_saver_new:
+ * @saver: writes the checkpoints
+ * @session: a session of the model
  * @policy: what happens when the previous save hasn't ended
  * @budget_bytes: the largest size of the snapshots that aren't durable yet: as many as fit, at most
  *   four. A model that is larger is saved synchronously. 0: one snapshot of any size, and a second
  *   for %MUSTER_SAVES_REPLACE
- * @finished: (nullable) (skip): called on the saver's thread after each save there, before sync
- *   returns. Of one save: [method@SaveTicket.when_ended]
- * @finished_data: (skip): for @finished
- * @dispose_wait_us: how long the last unref waits for a running save, in microseconds; 0: 5 s. To
- *   choose another time, call [method@AsyncSaver.shutdown] first
- *
- * Options of an async saver. A zeroed struct is the default.
- */
-typedef struct {
-  MusterSavePolicy policy;
-  guint64 budget_bytes;
-  MusterSaveFinished finished;
-  gpointer finished_data;
-  gint64 dispose_wait_us;
-  /*< private >*/
-  GBytes *finished_owner;
-} MusterAsyncOptions;
-
-#define MUSTER_TYPE_ASYNC_OPTIONS (muster_async_options_get_type ())
-GType muster_async_options_get_type (void);
-
-/**
- * muster_async_options_set_finished:
- * @self: options, zeroed by g_new0 () or a copy
- * @finished: (nullable) (scope notified) (closure user_data) (destroy destroy): called on the
- * saver's thread after each save there, before sync returns
- * @user_data: for @finished
- * @destroy: called with @user_data when no saver needs it any more
- *
- * Sets what is called after each save.
- */
-void muster_async_options_set_finished (MusterAsyncOptions *self, MusterSaveFinished finished,
-                                        gpointer user_data, GDestroyNotify destroy);
-
-/**
- * muster_async_saver_new:
- * @saver: writes the checkpoints
- * @session: a session of the model
- * @options: (nullable): `NULL`: the defaults
  * @error: return location for an error
  *
- * Creates an async saver; no thread, node or file before the first save. `INVALID_ARGUMENT` for a
- * saver without variables (allow_empty).
+ * Creates an async saver; no thread, node or file before the first save. The last unref waits 5 s
+ * for a running save; to wait for another time, call [method@AsyncSaver.shutdown] first.
+ * `INVALID_ARGUMENT` for a saver without variables (allow_empty).
  *
  * Returns: (transfer full): the async saver
  */
 MusterAsyncSaver *muster_async_saver_new (MusterSaver *saver, MusterSession *session,
-                                          const MusterAsyncOptions *options, GError **error);
+                                          MusterSavePolicy policy, guint64 budget_bytes,
+                                          GError **error);
+
+/**
+ * muster_async_saver_set_finished:
+ * @self: an async saver, before its first save
+ * @finished: (nullable) (scope notified) (closure user_data) (destroy destroy): called on the
+ * saver's thread after each save there, before sync returns. Of one save:
+ *   [method@SaveTicket.when_ended]
+ * @user_data: for @finished
+ * @destroy: (nullable): called with @user_data when no save needs it any more
+ *
+ * Sets what is called after each save.
+ */
+void muster_async_saver_set_finished (MusterAsyncSaver *self, MusterSaveFinished finished,
+                                      gpointer user_data, GDestroyNotify destroy);
 
 /**
  * muster_async_saver_set_model:

@@ -52,13 +52,10 @@ muster_async_request_free (MusterAsyncRequest *self)
 }
 
 MusterAsyncCore *
-muster_async_core_new (MusterAsyncModel *model, const MusterAsyncOptions *options)
+muster_async_core_new (MusterAsyncModel *model)
 {
   MusterAsyncCore *self = g_new0 (MusterAsyncCore, 1);
   g_atomic_ref_count_init (&self->refs);
-  self->options = *options;
-  if (options->finished_owner != NULL)
-    g_bytes_ref (options->finished_owner);
   self->clock = g_object_ref (model->saver->clock);
   self->meter = muster_save_meter_new (muster_clock_now_us (self->clock));
   g_mutex_init (&self->lock);
@@ -86,7 +83,7 @@ muster_async_core_unref (MusterAsyncCore *self)
   }
   muster_async_model_unref (self->model);
   muster_save_meter_free (self->meter);
-  g_clear_pointer (&self->options.finished_owner, g_bytes_unref);
+  g_clear_pointer (&self->finished_owner, g_bytes_unref);
   g_object_unref (self->clock);
   g_clear_pointer (&self->replaced, muster_save_ticket_unref);
   g_clear_error (&self->failure);
@@ -204,8 +201,8 @@ settle (MusterAsyncCore *self, MusterAsyncRequest *request, gint64 started_us,
   else
     muster_async_resolve_ticket (request->ticket, outcome->saved);
   muster_save_ticket_notify (request->ticket);
-  if (self->options.finished != NULL)
-    self->options.finished (request->ticket, self->options.finished_data);
+  if (self->finished != NULL)
+    self->finished (request->ticket, self->finished_data);
 }
 
 static void

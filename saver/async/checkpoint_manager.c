@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/require_private.h"
-#include "saver/async/snapshot_private.h"
+#include "saver/async/async_private.h"
 
 #define DEFAULT_NAME "ckpt"
 
@@ -163,6 +163,20 @@ save_blocking (MusterCheckpointManager *self, MusterSession *session, gint64 num
 
 /* --- in the background --- */
 
+/* Its thread may outlive the manager, and so needs the options' own data. */
+static MusterAsyncSaver *
+make_async (MusterCheckpointManager *self, MusterSession *session, GError **error)
+{
+  const MusterCheckpointManagerOptions *options = self->options;
+  MusterAsyncSaver *async =
+      muster_async_saver_new (self->saver, session, options->policy, options->budget_bytes, error);
+  if (async != NULL)
+    muster_async_saver_share_finished (async, options->finished, options->finished_data,
+                                       options->owner != NULL ? g_bytes_ref (options->owner)
+                                                              : NULL);
+  return async;
+}
+
 /* Returns the async saver for the session, or NULL if the model can't be saved in the background
  * or, with an error, at all. */
 static MusterAsyncSaver *
@@ -172,7 +186,7 @@ async_for (MusterCheckpointManager *self, MusterSession *session, GError **error
   if (self->is_blocking || muster_saver_is_empty (self->saver))
     return NULL;
   if (self->async == NULL)
-    self->async = muster_async_saver_new (self->saver, session, &self->options->background, error);
+    self->async = make_async (self, session, error);
   else if (self->session != session)
     muster_async_saver_set_model (self->async, self->saver, session);
   g_set_object (&self->session, session);

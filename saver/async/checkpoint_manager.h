@@ -69,7 +69,11 @@ typedef gboolean (*MusterInitialize) (MusterSession *session, gint64 deadline_us
  * MusterCheckpointManagerOptions:
  * @saver: of its saver. The defaults of base_name and keep_every_n_hours are here `ckpt` and none;
  *   keep_rule is %MUSTER_KEEP_MANAGER, whatever is set
- * @background: of saves in the background
+ * @policy: of saves in the background, as [ctor@AsyncSaver.new] has it
+ * @budget_bytes: likewise
+ * @finished: (nullable) (skip): called after each save in the background, as
+ *   [method@AsyncSaver.set_finished] says
+ * @finished_data: (skip): for @finished
  * @checkpoint_interval: in steps; 0: none, and read_step isn't called
  * @read_step: (nullable) (skip): required with checkpoint_interval
  * @step_data: (skip): for @read_step
@@ -83,7 +87,10 @@ typedef gboolean (*MusterInitialize) (MusterSession *session, gint64 deadline_us
  */
 typedef struct {
   MusterSaverOptions saver;
-  MusterAsyncOptions background;
+  MusterSavePolicy policy;
+  guint64 budget_bytes;
+  MusterSaveFinished finished;
+  gpointer finished_data;
   gint64 checkpoint_interval;
   MusterReadStep read_step;
   gpointer step_data;
@@ -93,13 +100,25 @@ typedef struct {
   gpointer wait_data;
   gboolean is_blocking;
   /*< private >*/
-  GBytes *step_owner;
-  GBytes *initialize_owner;
-  GBytes *wait_owner;
+  GBytes *owner;
 } MusterCheckpointManagerOptions;
 
 #define MUSTER_TYPE_CHECKPOINT_MANAGER_OPTIONS (muster_checkpoint_manager_options_get_type ())
 GType muster_checkpoint_manager_options_get_type (void);
+
+/**
+ * muster_checkpoint_manager_options_set_finished:
+ * @self: options, zeroed by g_new0 () or a copy
+ * @finished: (nullable) (scope notified) (closure user_data) (destroy destroy): called after each
+ *   save in the background
+ * @user_data: for @finished
+ * @destroy: called with @user_data when no manager needs it any more
+ *
+ * Sets what is called after each save in the background.
+ */
+void muster_checkpoint_manager_options_set_finished (MusterCheckpointManagerOptions *self,
+                                                     MusterSaveFinished finished,
+                                                     gpointer user_data, GDestroyNotify destroy);
 
 /**
  * muster_checkpoint_manager_options_set_read_step:

@@ -20,6 +20,9 @@ typedef struct _MusterServer MusterServer;
  * @spare_files: file descriptors kept free for the master's own files; 0: 64
  * @memory_bytes: of the whole process (tensors, graphs, resources, messages), for all of its
  * servers and masters; the last server's; 0: no limit
+ * @op_bytes: (attributes flag=max-op-bytes max=9223372036854775807): maximum memory that one
+ *   operation allocates; 0: half of the machine's memory, or of the control group's limit. The
+ *   engine enforces it, not the server
  *
  * Limits. Beyond one, requests are refused with RESOURCE_EXHAUSTED and the limit's name, and the
  * server continues.
@@ -32,6 +35,7 @@ typedef struct {
   guint64 request_bytes;
   guint spare_files;
   guint64 memory_bytes;
+  guint64 op_bytes;
 } MusterServerLimits;
 
 extern const MusterFields muster_server_limits_fields;

@@ -46,10 +46,9 @@ begin (gpointer world, MusterObjectStorage *store)
 {
   World *self = world;
   stalled_store_init (&self->store, store);
-  const MusterLocalMasterOptions masters = {.storage = MUSTER_STORAGE (self->store.masters)};
 
   self->meta_graph = muster_sharded_model_new (&model);
-  self->master = muster_local_master_new_with_options (&masters);
+  self->master = muster_local_master_new_with (MUSTER_STORAGE (self->store.masters), 0);
   self->session =
       muster_master_create_session (self->master, muster_meta_graph_graph (self->meta_graph), NULL,
                                     MUSTER_WAIT_FOREVER, NULL, NULL);

@@ -12,8 +12,7 @@
 static MusterSession *
 session_over (MusterStorage *storage, MusterGraphBuilder *builder)
 {
-  g_autoptr (MusterMaster) master =
-      muster_local_master_new_with_options (&(MusterLocalMasterOptions){.storage = storage});
+  g_autoptr (MusterMaster) master = muster_local_master_new_with (storage, 0);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
   MusterSession *session = NULL;

@@ -14,7 +14,7 @@ master_within (const char *name)
   g_autoptr (MusterStorage) storage =
       muster_local_storage_new_within ((const char *const[]){directory, NULL}, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-  return muster_local_master_new_with_options (&(MusterLocalMasterOptions){.storage = storage});
+  return muster_local_master_new_with (storage, 0);
 }
 
 /* "init" fills a table of words and line numbers from the file, whose size "size" is. */

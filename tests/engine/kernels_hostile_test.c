@@ -263,8 +263,7 @@ try_numbers (MusterMaster *master, const MusterOpEntry *entry, const char *patte
 static MusterMaster *
 small_master (void)
 {
-  return muster_local_master_new_with_options (
-      &(MusterLocalMasterOptions){.max_op_bytes = 16 << 20});
+  return muster_local_master_new_with (NULL, 16 << 20);
 }
 
 MUSTER_TEST (HostileCounts, are_refused_by_every_op)

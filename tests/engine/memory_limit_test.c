@@ -49,8 +49,7 @@ add_one_hot (MusterGraphBuilder *b, const char *name, const char *depth)
 /* A few hundred bytes ask for 8.6 GB. */
 MUSTER_TEST (MemoryLimit, refuses_a_one_hot_of_a_depth_of_two_billion)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new_with_options (
-      &(MusterLocalMasterOptions){.max_op_bytes = (guint64)1 << 40});
+  g_autoptr (MusterMaster) master = muster_local_master_new_with (NULL, (guint64)1 << 40);
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   add_int (b, "one_int", 1);
   add_int (b, "deep", G_MAXINT32);

@@ -232,7 +232,7 @@ add_quiesce (MusterGraphBuilder *b)
 static MusterMaster *
 bounded_master (void)
 {
-  return muster_local_master_new_with_options (&(MusterLocalMasterOptions){.max_op_bytes = MAX_OP});
+  return muster_local_master_new_with (NULL, MAX_OP);
 }
 
 /* From here on larger allocations fail; not under a sanitizer, whose own are larger. */

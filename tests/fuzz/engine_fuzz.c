@@ -83,9 +83,8 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
   g_autoptr (GBytes) bytes = g_bytes_new_static (data, size);
   g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
   g_autoptr (MusterMemoryStorage) memory = memory_storage_new ();
-  const MusterLocalMasterOptions options = {.storage = MUSTER_STORAGE (memory),
-                                            .max_op_bytes = MAX_OP_BYTES};
-  g_autoptr (MusterMaster) master = muster_local_master_new_with_options (&options);
+  g_autoptr (MusterMaster) master =
+      muster_local_master_new_with (MUSTER_STORAGE (memory), MAX_OP_BYTES);
   g_autoptr (MusterSession) session =
       muster_master_create_session (master, graph, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
   g_assert_true ((session == NULL) == (error != NULL));

@@ -76,12 +76,12 @@ set_up_job (World *self)
 {
   g_autoptr (GError) error = NULL;
   self->cluster = make_cluster (self);
-  self->job = muster_job_new (NULL);
+  self->job = muster_job_new ();
   job_add (muster_job_init_group (self->job), job_ops_task ("init", "a", 0, "init", NULL));
   job_add (muster_job_epoch_group (self->job), job_ops_task ("read", "a", 10, "read", NULL));
   g_assert_true (muster_job_add_stop_tensor (self->job, "a", "finished:0", NULL));
   self->output = muster_job_stop_conditions (self->job)->pdata[0];
-  self->checkpoint = muster_job_checkpoint_new (self->directory, NULL);
+  self->checkpoint = muster_job_checkpoint_new (self->directory, NULL, NULL, NULL);
   self->runner = muster_job_runner_new (self->job, self->checkpoint, MUSTER_NO_EPOCH, NULL);
   (void)muster_cluster_open (self->cluster, 30 * MUSTER_SECOND, NULL, &error);
   g_assert_no_error (error);

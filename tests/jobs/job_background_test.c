@@ -64,9 +64,8 @@ story_begin (Story *self, const char *const *nodes)
   job_set_up (&self->f, nodes);
   (void)job_fake_metadata (&self->f);
   self->gates = muster_gate_storage_new ();
-  const MusterJobCheckpointOptions options = {.metadata = self->f.metadata,
-                                              .storage = MUSTER_STORAGE (self->gates)};
-  self->checkpoint = muster_job_checkpoint_new (self->f.directory, &options);
+  self->checkpoint = muster_job_checkpoint_new (self->f.directory, MUSTER_STORAGE (self->gates),
+                                                self->f.metadata, NULL);
   const MusterJobStep step = {.func = look, .user_data = self};
   self->setup = muster_job_setup_new (NULL, &step);
   g_assert_true (

@@ -93,7 +93,7 @@ MUSTER_TEST (JobCheckpoint, names_files_by_node_and_epoch)
 /* B003.55 */
 MUSTER_TEST (JobCheckpoint, knows_the_files_of_its_nodes)
 {
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new ("/d", NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new ("/d", NULL, NULL, NULL);
   g_autoptr (MusterJobGroup) group =
       muster_job_checkpoint_init_group (checkpoint, two_nodes, MUSTER_NO_EPOCH, NULL, NULL);
   g_autofree char *known = muster_job_checkpoint_db_name (checkpoint, "b", 5);
@@ -108,9 +108,9 @@ MUSTER_TEST (JobCheckpoint, knows_the_files_of_its_nodes)
 MUSTER_TEST (JobCheckpoint, touches_nothing_when_it_is_made)
 {
   g_autofree char *directory = g_build_filename (muster_test_tmpdir (), "not there", NULL);
-  g_autoptr (MusterJobCheckpoint) many = muster_job_checkpoint_new (directory, NULL);
+  g_autoptr (MusterJobCheckpoint) many = muster_job_checkpoint_new (directory, NULL, NULL, NULL);
   g_autoptr (MusterJobCheckpoint) one =
-      muster_job_checkpoint_new_for_node (directory, "trainer", NULL);
+      muster_job_checkpoint_new_for_node (directory, "trainer", NULL, NULL, NULL);
   g_autoptr (MusterJobGroup) group =
       muster_job_checkpoint_init_group (many, two_nodes, MUSTER_NO_EPOCH, NULL, NULL);
 
@@ -121,7 +121,7 @@ MUSTER_TEST (JobCheckpoint, touches_nothing_when_it_is_made)
 MUSTER_TEST (JobCheckpoint, is_for_one_node_if_made_for_one)
 {
   g_autoptr (MusterJobCheckpoint) checkpoint =
-      muster_job_checkpoint_new_for_node ("/d", "trainer", NULL);
+      muster_job_checkpoint_new_for_node ("/d", "trainer", NULL, NULL, NULL);
   g_autoptr (GError) none = NULL, two = NULL, unlisted = NULL;
 
   MUSTER_EXPECT_NULL (
@@ -143,7 +143,8 @@ MUSTER_TEST (JobCheckpoint, has_a_task_for_each_node_until_its_names_are_listed)
   g_autoptr (GError) none = NULL, other = NULL, error = NULL;
   const char *values_changed[] = {"b", "a", NULL};
   job_set_up (&f, two_nodes);
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
 
   MUSTER_EXPECT_NULL (
       muster_job_checkpoint_init_group (checkpoint, no_nodes, MUSTER_NO_EPOCH, NULL, &none));
@@ -173,7 +174,8 @@ MUSTER_TEST (JobCheckpoint, saves_what_has_a_value_after_init)
   g_auto (JobFixture) f = {0};
   g_autoptr (GError) error = NULL;
   job_set_up (&f, one_node);
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
 
   MUSTER_EXPECT_TRUE (begin (&f, checkpoint, one_node, &error));
   MUSTER_EXPECT_TRUE (run_ops (&f, "a", "late/Assign"));
@@ -196,7 +198,8 @@ MUSTER_TEST (JobCheckpoint, saves_and_loads_nothing_at_all)
   g_auto (JobFixture) f = {0};
   g_autoptr (GError) error = NULL;
   job_set_up (&f, one_node);
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
 
   MUSTER_EXPECT_TRUE (run (
       &f, muster_job_checkpoint_init_group (checkpoint, one_node, MUSTER_NO_EPOCH, NULL, &error),
@@ -212,12 +215,13 @@ MUSTER_TEST (JobCheckpoint, resumes_with_the_names_of_the_checkpoint)
   g_auto (JobFixture) f = {0};
   g_autoptr (GError) error = NULL;
   job_set_up (&f, one_node);
-  g_autoptr (MusterJobCheckpoint) first = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) first = muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
   MUSTER_EXPECT_TRUE (begin (&f, first, one_node, &error) && run_ops (&f, "a", "read") &&
                       run_ops (&f, "a", "read") && save (&f, first, 0, &error));
   MUSTER_ASSERT_NO_ERROR (error);
 
-  g_autoptr (MusterJobCheckpoint) second = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) second =
+      muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
   MUSTER_EXPECT_TRUE (run_ops (&f, "a", "init") && run_ops (&f, "a", "late/Assign"));
   MUSTER_EXPECT_TRUE (
       run (&f, muster_job_checkpoint_init_group (second, one_node, MUSTER_NO_EPOCH, NULL, &error),
@@ -238,7 +242,7 @@ MUSTER_TEST (JobCheckpoint, resumes_with_the_names_of_the_checkpoint)
 /* B003.35, B003.50 */
 MUSTER_TEST (JobCheckpoint, saves_and_loads_only_once_its_init_has_run)
 {
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new ("/d", NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new ("/d", NULL, NULL, NULL);
   g_autoptr (GError) never = NULL, never_load = NULL, built = NULL, built_load = NULL;
   MUSTER_EXPECT_NULL (muster_job_checkpoint_save_group (checkpoint, 0, &never));
   MUSTER_EXPECT_NULL (muster_job_checkpoint_load_group (checkpoint, 0, NULL, &never_load));
@@ -258,9 +262,10 @@ MUSTER_TEST (JobCheckpoint, has_a_task_a_node_to_save_and_to_load)
   g_auto (JobFixture) f = {0};
   g_autoptr (GError) error = NULL;
   job_set_up (&f, two_nodes);
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
   g_autoptr (MusterJobCheckpoint) single =
-      muster_job_checkpoint_new_for_node (f.directory, "chosen", NULL);
+      muster_job_checkpoint_new_for_node (f.directory, "chosen", NULL, NULL, NULL);
   const MusterJobPath path = {.prefix = "/elsewhere/"};
   MUSTER_EXPECT_TRUE (begin (&f, checkpoint, two_nodes, &error));
   MUSTER_EXPECT_TRUE (begin (&f, single, one_node, &error));
@@ -287,7 +292,8 @@ MUSTER_TEST (JobCheckpoint, leaves_only_whole_checkpoints_in_its_directory)
   g_autoptr (GError) error = NULL;
   job_set_up (&f, one_node);
   g_autofree char *directory = g_build_filename (f.directory, "whole", NULL);
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (directory, NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (directory, NULL, NULL, NULL);
   MUSTER_ASSERT_EQ (g_mkdir (directory, 0700), 0);
 
   MUSTER_EXPECT_TRUE (begin (&f, checkpoint, one_node, &error));
@@ -312,7 +318,8 @@ MUSTER_TEST (JobCheckpoint, fails_as_a_whole_where_one_node_fails)
   g_auto (JobFixture) f = {0};
   g_autoptr (GError) error = NULL, failure = NULL;
   job_set_up (&f, two_nodes);
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
   g_autofree char *in_the_way = g_build_filename (f.directory, "b.1.index", NULL);
   MUSTER_EXPECT_TRUE (begin (&f, checkpoint, two_nodes, &error));
   MUSTER_ASSERT_NO_ERROR (error);
@@ -328,12 +335,13 @@ MUSTER_TEST (JobCheckpoint, does_not_load_nodes_of_different_saves)
   g_auto (JobFixture) f = {0};
   g_autoptr (GError) error = NULL, mixed = NULL;
   job_set_up (&f, two_nodes);
-  g_autoptr (MusterJobCheckpoint) first = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) first = muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
   g_autoptr (MusterJobCheckpoint) second =
-      muster_job_checkpoint_new_for_node (f.directory, "a", NULL);
+      muster_job_checkpoint_new_for_node (f.directory, "a", NULL, NULL, NULL);
 
   for (int again = 0; again < 2; again++) {
-    g_autoptr (MusterJobCheckpoint) resuming = muster_job_checkpoint_new (f.directory, NULL);
+    g_autoptr (MusterJobCheckpoint) resuming =
+        muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
     MUSTER_EXPECT_TRUE (begin (&f, first, two_nodes, &error) && save (&f, first, 1, &error));
     if (again) /* killed before it had saved b */
       MUSTER_EXPECT_TRUE (begin (&f, second, one_node, &error) && save (&f, second, 1, &error));
@@ -359,7 +367,8 @@ MUSTER_TEST (JobCheckpoint, refuses_lists_that_are_none)
                            muster_tensor_new_strings (1, &one, &empty), NULL};
 
   for (gsize i = 0; i < G_N_ELEMENTS (lists); i++) {
-    g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
+    g_autoptr (MusterJobCheckpoint) checkpoint =
+        muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
     g_autoptr (GError) error = NULL;
     g_autoptr (MusterTensor) list = lists[i];
     g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (NULL, prefix, &error);
@@ -379,7 +388,8 @@ MUSTER_TEST (JobCheckpoint, names_a_listed_variable_that_the_graph_lacks)
   g_auto (JobFixture) f = {0};
   g_autoptr (GError) error = NULL;
   job_set_up (&f, one_node);
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
   g_autofree char *prefix = g_build_filename (f.directory, "a.1", NULL);
   g_autoptr (MusterTensor) list = muster_tensor_new_strv ((const char *[]){"gone", NULL});
   g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (NULL, prefix, &error);
@@ -406,9 +416,9 @@ MUSTER_TEST (JobCheckpoint, loads_those_of_some_names_that_it_has)
   MusterJobOutput *loaded = NULL;
   job_set_up (&f, one_node);
   g_autoptr (MusterJobCheckpoint) saver =
-      muster_job_checkpoint_new_for_node (f.directory, "n", NULL);
+      muster_job_checkpoint_new_for_node (f.directory, "n", NULL, NULL, NULL);
   g_autoptr (MusterJobCheckpoint) loader =
-      muster_job_checkpoint_new_for_node (f.directory, "n", NULL);
+      muster_job_checkpoint_new_for_node (f.directory, "n", NULL, NULL, NULL);
   MUSTER_EXPECT_TRUE (begin (&f, saver, one_node, &error) && run_ops (&f, "a", "read") &&
                       run_ops (&f, "a", "read") && save (&f, saver, 2, &error) &&
                       run_ops (&f, "a", "init"));
@@ -437,7 +447,8 @@ MUSTER_TEST (JobCheckpoint, says_whether_an_epoch_is_there)
   g_autoptr (GError) error = NULL;
   static const gint64 asked[] = {1, 10, 100};
   job_set_up (&f, one_node);
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
   MUSTER_EXPECT_TRUE (begin (&f, checkpoint, one_node, &error) &&
                       save (&f, checkpoint, 10, &error));
   MUSTER_ASSERT_NO_ERROR (error);
@@ -464,10 +475,11 @@ MUSTER_TEST (JobCheckpoint, loads_node_by_node_until_one_is_missing)
   gboolean found = FALSE;
   g_auto (GStrv) loaded = NULL, both = NULL, none_loaded = NULL;
   job_set_up (&f, two_nodes);
-  g_autoptr (MusterJobCheckpoint) saver = muster_job_checkpoint_new (f.directory, NULL);
-  g_autoptr (MusterJobCheckpoint) loader = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) saver = muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
+  g_autoptr (MusterJobCheckpoint) loader =
+      muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
   g_autoptr (MusterJobCheckpoint) single =
-      muster_job_checkpoint_new_for_node (f.directory, "b", NULL);
+      muster_job_checkpoint_new_for_node (f.directory, "b", NULL, NULL, NULL);
   MUSTER_EXPECT_TRUE (begin (&f, saver, two_nodes, &error) && run_ops (&f, "a", "read") &&
                       run_ops (&f, "a", "read") && run_ops (&f, "b", "read") &&
                       save (&f, saver, 1, &error) && save (&f, saver, 2, &error) &&
@@ -524,9 +536,9 @@ MUSTER_TEST (JobCheckpoint, keeps_the_path_that_it_was_given)
   gboolean found = FALSE;
   job_set_up (&f, one_node);
   FakeMetadata *fake = job_fake_metadata (&f);
-  MusterJobCheckpointOptions options = {.metadata = f.metadata};
-  g_autoptr (MusterJobCheckpoint) saver = muster_job_checkpoint_new (f.directory, NULL);
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new ("/nowhere", &options);
+  g_autoptr (MusterJobCheckpoint) saver = muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new ("/nowhere", NULL, f.metadata, NULL);
   g_autofree char *prefix = g_strconcat (f.directory, "/", NULL);
   const MusterJobPath path = {.prefix = prefix}, nothing = {.prefix = ""},
                       wrong = {"/wrong/", NULL};
@@ -557,7 +569,7 @@ MUSTER_TEST (JobCheckpoint, keeps_the_path_that_it_was_given)
   g_clear_error (&error);
 
   g_autoptr (MusterJobCheckpoint) single =
-      muster_job_checkpoint_new_for_node ("/nowhere", "own", &options);
+      muster_job_checkpoint_new_for_node ("/nowhere", "own", NULL, f.metadata, NULL);
   MUSTER_EXPECT_TRUE (muster_job_checkpoint_set_params (single, two_nodes, NULL, &error));
   MUSTER_EXPECT_STREQ (fake->params, "/nowhere: own, no prefix, no other storage");
 }
@@ -572,8 +584,8 @@ MUSTER_TEST (JobCheckpoint, loads_from_the_storage_that_it_was_given)
   const MusterJobPath path = {.storage = MUSTER_STORAGE (broken)};
   const MusterJobPath whole = {.storage = muster_local_storage ()};
   FakeMetadata *fake = job_fake_metadata (&f);
-  const MusterJobCheckpointOptions options = {.metadata = f.metadata};
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, &options);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (f.directory, NULL, f.metadata, NULL);
   muster_watched_storage_refuse (broken, "a.1.index");
 
   MUSTER_EXPECT_TRUE (begin (&f, checkpoint, one_node, &error) &&
@@ -595,9 +607,8 @@ MUSTER_TEST (JobCheckpoint, reports_how_long_each_node_took)
   g_autoptr (MusterSlowStorage) slow = muster_slow_storage_new (clock, 100);
   job_set_up (&f, two_nodes);
   FakeMetadata *fake = job_fake_metadata (&f);
-  MusterJobCheckpointOptions options = {
-      .metadata = f.metadata, .clock = MUSTER_CLOCK (clock), .storage = MUSTER_STORAGE (slow)};
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, &options);
+  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (
+      f.directory, MUSTER_STORAGE (slow), f.metadata, MUSTER_CLOCK (clock));
   g_autofree char *path = g_build_filename (f.directory, "b.7", NULL);
 
   MUSTER_EXPECT_TRUE (begin (&f, checkpoint, two_nodes, &error) &&
@@ -626,7 +637,8 @@ MUSTER_TEST (JobCheckpoint, has_no_stats_before_something_was_timed)
   g_auto (JobFixture) f = {0};
   g_autoptr (GError) error = NULL;
   job_set_up (&f, one_node);
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
   g_autoptr (GPtrArray) before = muster_job_checkpoint_stats (checkpoint);
   MUSTER_EXPECT_EQ (before->len, 0u);
 
@@ -642,7 +654,7 @@ MUSTER_TEST (JobCheckpoint, has_no_stats_before_something_was_timed)
 /* B003.43, B003.45, B003.46, B003.49: without metadata */
 MUSTER_TEST (JobCheckpoint, needs_no_metadata)
 {
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new ("/d", NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new ("/d", NULL, NULL, NULL);
   g_autoptr (GError) error = NULL;
   gboolean accessible = FALSE, finished = TRUE;
   gint64 epoch = 9;
@@ -670,8 +682,8 @@ MUSTER_TEST (JobCheckpoint, asks_its_metadata)
   gint64 epoch = 0;
   job_set_up (&f, two_nodes);
   FakeMetadata *fake = job_fake_metadata (&f);
-  MusterJobCheckpointOptions options = {.metadata = f.metadata};
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, &options);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (f.directory, NULL, f.metadata, NULL);
 
   fake->inaccessible = TRUE;
   fake->last_epoch = 12;

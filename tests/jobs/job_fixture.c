@@ -292,7 +292,7 @@ make_job (JobFixture *self, const char *const *nodes)
   g_autoptr (MusterMetaGraph) model = job_model_new ();
   g_autoptr (GError) error = NULL;
   self->cluster = muster_cluster_new (NULL);
-  self->job = muster_job_new (NULL);
+  self->job = muster_job_new ();
   for (guint i = 0; nodes[i]; i++) {
     (void)muster_cluster_add (self->cluster, nodes[i], self->masters->pdata[i], model, &error);
     g_assert_no_error (error);
@@ -316,14 +316,13 @@ job_set_up (JobFixture *self, const char *const *nodes)
 void
 job_set_up_on (JobFixture *self, const char *const *nodes, MusterStorage *storage)
 {
-  const MusterLocalMasterOptions options = {.storage = storage};
   *self = (JobFixture){0};
   g_mutex_init (&self->lock);
   self->directory = g_strdup (muster_test_tmpdir ());
   self->diary = g_string_new (NULL);
   self->masters = g_ptr_array_new_with_free_func (g_object_unref);
   for (guint i = 0; nodes[i]; i++)
-    g_ptr_array_add (self->masters, muster_local_master_new_with_options (&options));
+    g_ptr_array_add (self->masters, muster_local_master_new_with (storage, 0));
   make_job (self, nodes);
 }
 

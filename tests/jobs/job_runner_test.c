@@ -88,8 +88,7 @@ story_begin (Story *self, const char *const *nodes)
   job_add (muster_job_epoch_group (self->f.job), job_note_task (&self->f, "a", "epoch"));
   job_add (muster_job_download_group (self->f.job), job_note_task (&self->f, "a", "download"));
   job_add (muster_job_exit_group (self->f.job), job_note_task (&self->f, "a", "exit"));
-  const MusterJobCheckpointOptions options = {.metadata = self->f.metadata};
-  self->checkpoint = muster_job_checkpoint_new (self->f.directory, &options);
+  self->checkpoint = muster_job_checkpoint_new (self->f.directory, NULL, self->f.metadata, NULL);
 }
 
 static gboolean
@@ -224,9 +223,10 @@ MUSTER_TEST (JobRunner, cannot_resume_without_checkpoints)
 }
 
 static gboolean
-stop_after_two (gint64 epoch, gpointer user_data G_GNUC_UNUSED)
+stop_after_two (MusterJobRunner *runner G_GNUC_UNUSED, gint64 epoch,
+                gpointer user_data G_GNUC_UNUSED)
 {
-  return epoch < 2;
+  return epoch >= 2;
 }
 
 /* B003.64, D003.9; and whoever is asked after each epoch can end it */
@@ -234,17 +234,18 @@ MUSTER_TEST (JobRunner, is_endless_only_if_that_is_meant)
 {
   g_auto (JobFixture) f = {0};
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterJob) job = muster_job_new (NULL);
+  g_autoptr (MusterJob) job = muster_job_new ();
   job_set_up (&f, one_node);
   job_add (muster_job_init_group (job), job_ops_task ("init", "a", 0, "init", NULL));
   job_add (muster_job_epoch_group (job), job_note_task (&f, "a", "epoch"));
   gint64 last = 0;
-  MusterJobRunnerOptions options = {.epoch_done = stop_after_two};
+  MusterJobRunnerOptions options = {0};
 
   for (int endless = 0; endless < 2; endless++) {
     options.endless = endless == 1;
     g_autoptr (MusterJobRunner) runner =
         muster_job_runner_new (job, NULL, MUSTER_NO_EPOCH, &options);
+    g_signal_connect (runner, "epoch-done", G_CALLBACK (stop_after_two), NULL);
     MUSTER_EXPECT_EQ (
         muster_job_runner_train (runner, f.cluster, &last, MUSTER_WAIT_FOREVER, NULL, &error),
         options.endless);
@@ -445,9 +446,8 @@ MUSTER_TEST (JobRunner, writes_no_metadata_for_a_save_that_failed)
   g_autoptr (GError) error = NULL;
   story_begin (&it, one_node);
   g_autofree char *nowhere = g_build_filename (it.f.directory, "nowhere", NULL);
-  const MusterJobCheckpointOptions options = {.metadata = it.f.metadata};
   g_object_unref (it.checkpoint);
-  it.checkpoint = muster_job_checkpoint_new (nowhere, &options);
+  it.checkpoint = muster_job_checkpoint_new (nowhere, NULL, it.f.metadata, NULL);
 
   heard_begin (G_LOG_LEVEL_WARNING);
   MUSTER_EXPECT_FALSE (story_train (&it, (How)FROM_SCRATCH, &error));
@@ -621,12 +621,13 @@ MUSTER_TEST (JobRunner, comes_back_by_itself_and_stays_finished)
 
   for (int life = 0; life < 4; life++) {
     g_autoptr (MusterJobStateFile) state = muster_job_state_file_new ();
-    const MusterJobCheckpointOptions where = {.metadata = MUSTER_JOB_METADATA (state)};
-    g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, &where);
-    MusterJobRunnerOptions options = {.stay_finished = life == 2,
-                                      .epoch_done = life == 0 ? stop_after_two : NULL};
+    g_autoptr (MusterJobCheckpoint) checkpoint =
+        muster_job_checkpoint_new (f.directory, NULL, MUSTER_JOB_METADATA (state), NULL);
+    MusterJobRunnerOptions options = {.stay_finished = life == 2};
     g_autoptr (MusterJobRunner) runner =
         muster_job_runner_new (f.job, checkpoint, MUSTER_NO_EPOCH, &options);
+    if (life == 0)
+      g_signal_connect (runner, "epoch-done", G_CALLBACK (stop_after_two), NULL);
     gint64 last = 0;
     MUSTER_EXPECT_TRUE (
         muster_job_runner_train (runner, f.cluster, &last, MUSTER_WAIT_FOREVER, NULL, &error));
@@ -653,11 +654,12 @@ MUSTER_TEST (JobRunner, goes_on_from_the_epoch_that_was_chosen_also_when_it_dies
 
   for (int life = 0; life < 3; life++) {
     g_autoptr (MusterJobStateFile) state = muster_job_state_file_new ();
-    const MusterJobCheckpointOptions where = {.metadata = MUSTER_JOB_METADATA (state)};
-    g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, &where);
-    const MusterJobRunnerOptions options = {.epoch_done = life == 2 ? stop_after_two : NULL};
+    g_autoptr (MusterJobCheckpoint) checkpoint =
+        muster_job_checkpoint_new (f.directory, NULL, MUSTER_JOB_METADATA (state), NULL);
     g_autoptr (MusterJobRunner) runner =
-        muster_job_runner_new (f.job, checkpoint, chosen[life], &options);
+        muster_job_runner_new (f.job, checkpoint, chosen[life], NULL);
+    if (life == 2)
+      g_signal_connect (runner, "epoch-done", G_CALLBACK (stop_after_two), NULL);
     g_autoptr (GError) error = NULL;
     gint64 last = 0;
     if (life == 1) {

@@ -15,7 +15,7 @@ nodes_of (MusterJob *job)
 /* B003.1 */
 MUSTER_TEST (Job, begins_with_four_empty_groups)
 {
-  g_autoptr (MusterJob) job = muster_job_new (NULL);
+  g_autoptr (MusterJob) job = muster_job_new ();
   MusterJobGroup *groups[] = {muster_job_init_group (job), muster_job_epoch_group (job),
                               muster_job_download_group (job), muster_job_exit_group (job)};
   g_autofree char *nodes = nodes_of (job);
@@ -34,8 +34,8 @@ MUSTER_TEST (Job, takes_what_its_maker_has)
 {
   g_autoptr (MusterJobGroup) epoch = muster_job_group_new ();
   g_autoptr (GPtrArray) conditions = g_ptr_array_new_with_free_func (g_object_unref);
-  const MusterJobOptions options = {.epoch = epoch, .stop_conditions = conditions};
-  g_autoptr (MusterJob) job = muster_job_new (&options);
+  g_autoptr (MusterJob) job =
+      muster_job_new_with_groups (NULL, epoch, NULL, NULL, conditions, NULL);
   MUSTER_EXPECT_PTR_EQ (muster_job_epoch_group (job), epoch);
   MUSTER_EXPECT_PTR_EQ (muster_job_stop_conditions (job), conditions);
   MUSTER_EXPECT_TRUE (muster_job_init_group (job) != NULL);
@@ -45,8 +45,7 @@ MUSTER_TEST (Job, takes_what_its_maker_has)
 MUSTER_TEST (Job, checkpoints_the_nodes_that_it_was_given)
 {
   const char *told[] = {"z", "a", NULL};
-  const MusterJobOptions options = {.nodes_to_checkpoint = told};
-  g_autoptr (MusterJob) job = muster_job_new (&options);
+  g_autoptr (MusterJob) job = muster_job_new_with_groups (NULL, NULL, NULL, NULL, NULL, told);
   job_add (muster_job_init_group (job), muster_job_task_new ("n", "b", 1));
   g_autofree char *nodes = nodes_of (job);
   MUSTER_EXPECT_STREQ (nodes, "z a");
@@ -56,8 +55,7 @@ MUSTER_TEST (Job, checkpoints_the_nodes_that_it_was_given)
 MUSTER_TEST (Job, else_checkpoints_those_that_it_initialises)
 {
   const char *told[] = {NULL};
-  const MusterJobOptions options = {.nodes_to_checkpoint = told};
-  g_autoptr (MusterJob) job = muster_job_new (&options);
+  g_autoptr (MusterJob) job = muster_job_new_with_groups (NULL, NULL, NULL, NULL, NULL, told);
   job_add (muster_job_epoch_group (job), muster_job_task_new ("n", "only_trains", 1));
   job_add (muster_job_init_group (job), muster_job_task_new ("n", "b", 1));
   job_add (muster_job_init_group (job), muster_job_task_new ("n", "a", 1));
@@ -101,7 +99,7 @@ MUSTER_TEST (Job, compiles_init_epoch_download_exit)
 /* B003.8 */
 MUSTER_TEST (Job, adds_tasks_to_the_epoch)
 {
-  g_autoptr (MusterJob) job = muster_job_new (NULL);
+  g_autoptr (MusterJob) job = muster_job_new ();
   g_autoptr (MusterJobTask) task = muster_job_task_new ("n", "a", 1);
   MUSTER_EXPECT_TRUE (muster_job_add_task (job, task, NULL));
   MUSTER_EXPECT_PTR_EQ (muster_job_group_tasks (muster_job_epoch_group (job))->pdata[0], task);
@@ -110,7 +108,7 @@ MUSTER_TEST (Job, adds_tasks_to_the_epoch)
 /* B003.9 */
 MUSTER_TEST (Job, fetches_a_tensor_that_stops_it_in_the_epoch)
 {
-  g_autoptr (MusterJob) job = muster_job_new (NULL);
+  g_autoptr (MusterJob) job = muster_job_new ();
   MUSTER_EXPECT_TRUE (muster_job_add_stop_tensor (job, "a", "finished:0", NULL));
   GPtrArray *tasks = muster_job_group_tasks (muster_job_epoch_group (job));
   MUSTER_EXPECT_EQ (muster_job_stop_conditions (job)->len, 1u);
@@ -121,7 +119,7 @@ MUSTER_TEST (Job, fetches_a_tensor_that_stops_it_in_the_epoch)
 /* B003.10, D003.13 */
 MUSTER_TEST (Job, takes_an_output_that_stops_it_as_it_is)
 {
-  g_autoptr (MusterJob) job = muster_job_new (NULL);
+  g_autoptr (MusterJob) job = muster_job_new ();
   g_autoptr (MusterJobTask) task = muster_job_task_new ("n", "a", 1);
   const char *one[] = {"x:0", NULL}, *two[] = {"x:0", "y:0", NULL};
   MusterJobOutput *good = muster_job_task_add_output (task, one, NULL);

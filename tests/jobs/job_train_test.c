@@ -38,7 +38,8 @@ MUSTER_TEST (JobTraining, saves_every_node_after_every_epoch)
   g_autoptr (GError) error = NULL;
   gint64 last = 0;
   job_set_up (&f, three_nodes);
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
 
   MUSTER_EXPECT_TRUE (train (&f, checkpoint, MUSTER_NO_EPOCH, NULL, &last, &error));
 
@@ -68,7 +69,8 @@ MUSTER_TEST (JobTraining, comes_back_from_any_epoch)
   job_set_up (&f, one_node);
 
   for (gint64 resume = MUSTER_NO_EPOCH; resume <= 4; resume++) {
-    g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
+    g_autoptr (MusterJobCheckpoint) checkpoint =
+        muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
     if (resume != MUSTER_NO_EPOCH)
       job_begin_again (&f, one_node, FALSE);
     MUSTER_EXPECT_TRUE (train (&f, checkpoint, resume, NULL, &last, &error));
@@ -78,7 +80,8 @@ MUSTER_TEST (JobTraining, comes_back_from_any_epoch)
     MUSTER_EXPECT_EQ (last, resume == 4 ? 5 : 4); /* B003.62 */
   }
   for (gint64 epoch = 1; epoch <= 4; epoch++) {
-    g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
+    g_autoptr (MusterJobCheckpoint) checkpoint =
+        muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
     gboolean found = FALSE;
     job_begin_again (&f, one_node, FALSE);
     MUSTER_EXPECT_TRUE (load (&f, checkpoint, epoch, &found, &error));
@@ -147,7 +150,8 @@ MUSTER_TEST (JobTraining, uploads_the_last_checkpoint_of_every_node)
   g_autoptr (MusterJobCopier) copier = g_object_new (TYPE_COPIER, NULL);
   gint64 last = 0;
   job_set_up (&f, three_nodes);
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
 
   MUSTER_EXPECT_TRUE (
       train (&f, checkpoint, MUSTER_NO_EPOCH, MUSTER_JOB_UPLOAD_BUILDER (copier), &last, &error));
@@ -166,7 +170,8 @@ MUSTER_TEST (JobTraining, goes_on_with_a_manager_that_is_used_again)
   g_autoptr (GError) error = NULL;
   gint64 last = 0;
   job_set_up (&f, three_nodes);
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint =
+      muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
 
   for (gint64 resume = MUSTER_NO_EPOCH; resume <= 3; resume++) {
     MUSTER_EXPECT_TRUE (train (&f, checkpoint, resume, NULL, &last, &error));
@@ -192,7 +197,7 @@ limit (JobFixture *f, gint64 n)
   g_clear_object (&f->cluster);
   g_clear_object (&f->job);
   f->cluster = muster_cluster_new (NULL);
-  f->job = muster_job_new (NULL);
+  f->job = muster_job_new ();
   (void)muster_cluster_add (f->cluster, "trainer_0", f->masters->pdata[0], twice, &error);
   g_assert_no_error (error);
   job_add (muster_job_init_group (f->job), job_ops_task ("init", "trainer_0", 0, "init", NULL));
@@ -261,11 +266,12 @@ MUSTER_TEST (JobTraining, counts_the_epochs_before_a_resume)
   gint64 last = 0;
   job_set_up (&f, one_node);
   limit (&f, 4);
-  g_autoptr (MusterJobCheckpoint) first = muster_job_checkpoint_new (f.directory, NULL);
+  g_autoptr (MusterJobCheckpoint) first = muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
   MUSTER_EXPECT_TRUE (train (&f, first, MUSTER_NO_EPOCH, NULL, &last, &error));
 
   for (gint64 resume = 0; resume <= 3; resume++) {
-    g_autoptr (MusterJobCheckpoint) again = muster_job_checkpoint_new (f.directory, NULL);
+    g_autoptr (MusterJobCheckpoint) again =
+        muster_job_checkpoint_new (f.directory, NULL, NULL, NULL);
     job_begin_again (&f, one_node, FALSE);
     limit (&f, 1000);
     MUSTER_EXPECT_TRUE (train (&f, again, resume, NULL, &last, &error));

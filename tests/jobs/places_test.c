@@ -126,7 +126,7 @@ MUSTER_TEST (Places, a_jobs_checkpoints_refuse_one_with_a_scheme)
 {
   static const char *const nodes[] = {"a", NULL};
   g_auto (Fixture) f = set_up ();
-  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (PLACE, NULL);
+  g_autoptr (MusterJobCheckpoint) checkpoint = muster_job_checkpoint_new (PLACE, NULL, NULL, NULL);
   expect_refused (
       &f, muster_job_checkpoint_init_group (checkpoint, nodes, MUSTER_NO_EPOCH, NULL, &f.error));
 }

@@ -35,7 +35,7 @@ begin (gpointer world, MusterObjectStorage *store)
 {
   World *self = world;
   stalled_store_init (&self->store, store);
-  self->job = muster_job_new (NULL);
+  self->job = muster_job_new ();
   job_set_up_on (&self->fixture, nodes, MUSTER_STORAGE (self->store.masters));
   job_add (muster_job_init_group (self->job), job_ops_task ("init", "a", 0, "init", NULL));
   job_add (muster_job_init_group (self->job), job_note_task (&self->fixture, "b", "init"));
@@ -47,9 +47,8 @@ static MusterJobCheckpoint *
 make_checkpoint (World *self, const char *directory)
 {
   g_autoptr (MusterJobStateFile) file = muster_job_state_file_new ();
-  const MusterJobCheckpointOptions options = {.storage = MUSTER_STORAGE (self->store.process),
-                                              .metadata = MUSTER_JOB_METADATA (file)};
-  return muster_job_checkpoint_new (directory, &options);
+  return muster_job_checkpoint_new (directory, MUSTER_STORAGE (self->store.process),
+                                    MUSTER_JOB_METADATA (file), NULL);
 }
 
 /* With the first failed save the training ends. */
@@ -78,9 +77,9 @@ begin_anew (gpointer world, GError **error)
 }
 
 static gboolean
-is_enough (gint64 epoch, gpointer data G_GNUC_UNUSED)
+is_enough (MusterJobRunner *runner G_GNUC_UNUSED, gint64 epoch, gpointer data G_GNUC_UNUSED)
 {
-  return epoch < 1;
+  return epoch >= 1;
 }
 
 /* A save in the background without variables; one with them ends when its ticket is cancelled, at
@@ -89,12 +88,12 @@ static gboolean
 save_lists_in_the_background (gpointer data, GError **error)
 {
   World *self = data;
-  g_autoptr (MusterJob) job = muster_job_new (NULL);
-  const MusterJobRunnerOptions how = {
-      .endless = TRUE, .most_failures_in_a_row = 1, .epoch_done = is_enough};
+  g_autoptr (MusterJob) job = muster_job_new ();
+  const MusterJobRunnerOptions how = {.endless = TRUE, .most_failures_in_a_row = 1};
   g_autoptr (MusterJobCheckpoint) checkpoint = make_checkpoint (self, EMPTY);
   g_autoptr (MusterJobRunner) runner =
       muster_job_runner_new (job, checkpoint, MUSTER_NO_EPOCH, &how);
+  g_signal_connect (runner, "epoch-done", G_CALLBACK (is_enough), NULL);
 
   job_add (muster_job_init_group (job), job_note_task (&self->fixture, "b", "init"));
   return muster_job_runner_train (runner, self->fixture.cluster, NULL, self->store.deadline_us,

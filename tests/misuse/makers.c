@@ -305,7 +305,7 @@ side_checkpoint (void)
 static gpointer
 async_saver (void)
 {
-  return MUST (muster_async_saver_new (saver (), session (), NULL, &error));
+  return MUST (muster_async_saver_new (saver (), session (), MUSTER_SAVES_BLOCK, 0, &error));
 }
 
 /* Implements interfaces without any of their functions. */
@@ -425,7 +425,7 @@ job_output (void)
 static gpointer
 job_checkpoint (void)
 {
-  return muster_job_checkpoint_new ("job", NULL);
+  return muster_job_checkpoint_new ("job", NULL, NULL, NULL);
 }
 
 static gpointer
@@ -559,7 +559,6 @@ make_for_training (const char *name)
   MAKE ("MusterMonitoredTrainingOptions*",
         muster_monitored_training_options_new (scaffold (), master ()));
   MAKE ("MusterCheckpointSaverOptions*", muster_checkpoint_saver_options_new ("saved"));
-  MAKE ("MusterLoggingOptions*", muster_logging_options_new (strings ()));
   MAKE ("MusterBatches*", batches ());
   MAKE ("MusterPreemption*", muster_preemption_new (0, NULL));
   MAKE ("MusterGoodputMeter*", muster_goodput_meter_new (NULL));
@@ -572,7 +571,7 @@ make_for_training (const char *name)
   MAKE ("MusterJobStep*", muster_job_step_new (NULL, NULL));
   MAKE ("MusterJobRunnerOptions*", g_new0 (MusterJobRunnerOptions, 1));
   MAKE ("MusterCluster*", cluster ());
-  MAKE ("MusterJob*", muster_job_new (NULL));
+  MAKE ("MusterJob*", muster_job_new ());
   MAKE ("MusterJobTask*", job_task ());
   MAKE ("MusterJobGroup*", muster_job_group_new ());
   MAKE ("MusterJobOutput*", job_output ());
@@ -581,8 +580,7 @@ make_for_training (const char *name)
   MAKE ("MusterJobMetadata*", muster_job_state_file_new ());
   MAKE ("MusterJobStateFile*", muster_job_state_file_new ());
   MAKE ("MusterJobUploadBuilder*", g_object_new (MUSTER_TYPE_JOB_UPLOAD_BUILDER, NULL));
-  MAKE ("MusterJobRunner*",
-        muster_job_runner_new (muster_job_new (NULL), job_checkpoint (), -1, NULL));
+  MAKE ("MusterJobRunner*", muster_job_runner_new (muster_job_new (), job_checkpoint (), -1, NULL));
   return NULL;
 }
 

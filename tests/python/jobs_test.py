@@ -40,7 +40,7 @@ def cluster(meta_graph=None):
 
 def job(epochs):
     """Trains two steps in each of so many epochs."""
-    made = Muster.Job.new(None)
+    made = Muster.Job.new()
     made.init_group().add(task("init", case.linreg().init_op()))
     step = feed(Muster.JobStep.new("steps", ["train"]))
     step.repeat = 2
@@ -137,8 +137,7 @@ class Groups(case.TestCase):
 class Jobs(case.TestCase):
     def test_a_job_is_its_groups(self):
         groups = [Muster.JobGroup.new() for _ in range(4)]
-        options = Muster.JobOptions.new(*groups, [NODE])
-        made = Muster.Job.new(options.copy())
+        made = Muster.Job.new_with_groups(*groups, None, [NODE])
         self.assertEqual([made.init_group(), made.epoch_group(), made.download_group(), made.exit_group()], groups)
         self.assertEqual(made.nodes_to_checkpoint(), [NODE])
         self.assertTrue(made.add_stop_tensor(NODE, "ready:0"))
@@ -149,13 +148,13 @@ class Jobs(case.TestCase):
 
     def test_a_runner_trains_by_epochs_and_resumes(self):
         metadata = Muster.JobStateFile.new()
-        checkpoint = Muster.JobCheckpoint.new(self.folder, Muster.JobCheckpointOptions.new(None, metadata).copy())
+        checkpoint = Muster.JobCheckpoint.new(self.folder, None, metadata, None)
         epochs = []
         options = Muster.JobRunnerOptions()
         options.save_blocking = True
-        options.set_epoch_done(lambda epoch, *_: epochs.append(epoch) or True)
         options.upload = None
         runner = Muster.JobRunner.new(job(2), checkpoint, Muster.NO_EPOCH, options.copy())
+        runner.connect("epoch-done", lambda _, epoch: epochs.append(epoch))
         del options
         gc.collect()
         nodes = cluster(counted())
@@ -173,7 +172,7 @@ class Jobs(case.TestCase):
         self.assertEqual(tuple(runner.load_partial(nodes, names, 2, None, FOREVER, None)), (True, True, names))
         nodes.close()
 
-        again = Muster.JobCheckpoint.new(self.folder, Muster.JobCheckpointOptions.new(None, Muster.JobStateFile.new()))
+        again = Muster.JobCheckpoint.new(self.folder, None, Muster.JobStateFile.new(), None)
         runner = Muster.JobRunner.new(job(4), again, Muster.NO_EPOCH, None)
         self.assertEqual(tuple(runner.train(cluster(counted()), FOREVER, None)), (True, 4))
 
@@ -197,7 +196,7 @@ class Checkpoints(case.TestCase):
     def test_groups_save_and_load(self):
         nodes = cluster()
         nodes.run_task(task("init", case.linreg().init_op()), FOREVER, None)
-        checkpoint = Muster.JobCheckpoint.new_for_node(self.folder, "model", None)
+        checkpoint = Muster.JobCheckpoint.new_for_node(self.folder, "model", None, None, None)
         self.assertEqual(Muster.JobCheckpoint.path("/d", None, "n", 5), "/d/n.5")
         self.assertFails(Muster.Error.FAILED_PRECONDITION, "init must be called", checkpoint.names, NODE)
         path = Muster.JobPath.new(self.folder + "/", None).copy()
@@ -221,7 +220,7 @@ class Checkpoints(case.TestCase):
     def test_variables_are_loaded_locally(self):
         nodes = cluster()
         nodes.run_task(task("init", case.linreg().init_op()), FOREVER, None)
-        checkpoint = Muster.JobCheckpoint.new(self.folder, None)
+        checkpoint = Muster.JobCheckpoint.new(self.folder, None, None, None)
         nodes.run(checkpoint.init_group([NODE], Muster.NO_EPOCH, None), FOREVER, None)
         nodes.run(checkpoint.save_group(1), FOREVER, None)
         name = next(name for name in checkpoint.names(NODE) if "global_step" in name)
@@ -249,7 +248,7 @@ class Checkpoints(case.TestCase):
                 return True
 
         metadata = Metadata()
-        checkpoint = Muster.JobCheckpoint.new(self.folder, Muster.JobCheckpointOptions.new(None, metadata))
+        checkpoint = Muster.JobCheckpoint.new(self.folder, None, metadata, None)
         checkpoint.set_params([NODE], None)
         self.assertEqual(metadata.directory, self.folder)
         checkpoint.write_metadata(3, True, FOREVER, None)

@@ -32,10 +32,7 @@ def line():
 
 class Masters(case.TestCase):
     def test_the_engine(self):
-        options = MusterEngine.MasterOptions.new()
-        options.max_op_bytes = 1 << 20
-        options.storage = Muster.local_storage()
-        master = MusterEngine.Master.new_with_options(options.copy())
+        master = MusterEngine.Master.new_with(Muster.local_storage(), 1 << 20)
         self.assertEqual(master.target(), "local")
         self.assertEqual([device.type for device in master.list_devices(soon(), None)], ["CPU"])
         self.assertFalse(master.is_remote())

@@ -132,7 +132,7 @@ class Saver(SaverCase):
     def test_has_a_status(self):
         saver = self.saver()
         saver.set_interval(1000000)
-        background = Muster.AsyncSaver.new(saver, self.session, None)
+        background = Muster.AsyncSaver.new(saver, self.session, Muster.SavePolicy.BLOCK, 0)
         saver.save(self.session, self.run, 1, FOREVER, None)
         for of in (saver, background):
             status = self.status(of)
@@ -350,11 +350,9 @@ class Tiers(SaverCase):
 
 class Async(SaverCase):
     def test_saves_in_the_background(self):
-        ended, options = [], Muster.AsyncOptions()
-        options.policy = Muster.SavePolicy.BLOCK
-        options.set_finished(lambda ticket, data: ended.append((ticket.path(), data)), "data")
-        saver = Muster.AsyncSaver.new(self.saver(), self.session, options.copy())
-        del options
+        ended = []
+        saver = Muster.AsyncSaver.new(self.saver(), self.session, Muster.SavePolicy.BLOCK, 0)
+        saver.set_finished(lambda ticket, data: ended.append((ticket.path(), data)), "data")
         gc.collect()
         self.assertTrue(saver.prepare(FOREVER, None))
         ticket = saver.save(self.run, -1, FOREVER, None)
@@ -395,11 +393,7 @@ class Manager(SaverCase):
         options.storage = Muster.local_storage()
         options.clock = Muster.system_clock()
         for name, value in fields.items():
-            if name == "finished":
-                background = Muster.AsyncOptions()
-                background.set_finished(value, None)
-                options.background = background
-            elif callable(value):
+            if callable(value):
                 getattr(options, "set_" + name)(value, None)
             else:
                 setattr(options, name, value)

@@ -280,12 +280,8 @@ class Hooks(case.TestCase):
     def test_hooks_observe(self):
         writer = Muster.EventWriter.new(self.folder, None)
         lines = []
-        logging = Muster.LoggingOptions.new(["loss:0"])
-        logging.every_n_iter = 1
-        logging.set_log(lambda text, *_: lines.append(text))
-        logging_hook = Muster.logging_hook_new(logging.copy())
-        del logging
-        gc.collect()
+        logging_hook = Muster.LoggingHook.new(["loss:0"], 1, 0, False, None)
+        logging_hook.connect("line", lambda _, text: lines.append(text))
         step = fed_step("loss:0")
         final = Muster.final_ops_hook_new_for_builder(step)
         self.assertIsNone(Muster.final_ops_hook_value(final, 0))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "saver/async/async_private.h"
 #include "tests/doubles/heard.h"
 #include "tests/saver/async_fixture.h"
 
@@ -8,7 +9,7 @@
 /* B001.64 */
 MUSTER_TEST (AsyncEnd, sync_with_nothing_to_wait_for_is_fine)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   MUSTER_EXPECT_TRUE (async_sync (&f, &error));
   MUSTER_EXPECT_NO_ERROR (error);
@@ -16,7 +17,7 @@ MUSTER_TEST (AsyncEnd, sync_with_nothing_to_wait_for_is_fine)
 
 MUSTER_TEST (AsyncEnd, sync_ends_at_its_deadline)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
@@ -33,7 +34,7 @@ MUSTER_TEST (AsyncEnd, sync_ends_at_its_deadline)
 /* B001.73 */
 MUSTER_TEST (AsyncEnd, shutdown_without_a_save_comes_back_at_once)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   MUSTER_EXPECT_TRUE (muster_async_saver_shutdown (f.async, g_get_monotonic_time (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
@@ -42,7 +43,7 @@ MUSTER_TEST (AsyncEnd, shutdown_without_a_save_comes_back_at_once)
 /* B001.76, B001.53 */
 MUSTER_TEST (AsyncEnd, shutdown_lets_what_is_written_be_completed)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = 1000});
+  g_auto (Async) f = async_set_up ((AsyncHow){.budget_bytes = 1000});
   g_autoptr (GError) error = NULL;
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
   g_autoptr (MusterSaveTicket) first = async_save (&f, 1, &error);
@@ -60,7 +61,7 @@ MUSTER_TEST (AsyncEnd, shutdown_lets_what_is_written_be_completed)
 /* DIFF.26 (B001.74): refused, none hangs */
 MUSTER_TEST (AsyncEnd, nothing_works_after_shutdown_but_shutdown)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) save = NULL, write = NULL, restore = NULL, sync = NULL, again = NULL;
   MUSTER_EXPECT_TRUE (muster_async_saver_shutdown (f.async, async_soon (), NULL, NULL));
 
@@ -80,7 +81,7 @@ MUSTER_TEST (AsyncEnd, nothing_works_after_shutdown_but_shutdown)
 /* DIFF.26 (B001.71, B001.72): the bound bounds the write as well */
 MUSTER_TEST (AsyncEnd, shutdown_is_bounded_and_gives_up_what_is_under_way)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = 1000});
+  g_auto (Async) f = async_set_up ((AsyncHow){.budget_bytes = 1000});
   g_autoptr (GError) error = NULL, first_error = NULL, second_error = NULL;
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
   g_autoptr (MusterSaveTicket) first = async_save (&f, 1, &error);
@@ -110,7 +111,7 @@ MUSTER_TEST (AsyncEnd, shutdown_is_bounded_and_gives_up_what_is_under_way)
 /* What its caller gives up is no failure for others to hear of. */
 MUSTER_TEST (AsyncEnd, a_ticket_that_is_cancelled_publishes_nothing)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL, own = NULL;
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
@@ -131,7 +132,7 @@ MUSTER_TEST (AsyncEnd, a_ticket_that_is_cancelled_publishes_nothing)
 /* DIFF.27 (B001.24): it ends with its last reference, and what is written is completed */
 MUSTER_TEST (AsyncEnd, the_last_unref_waits_for_what_is_written)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
   gpointer weak = f.async;
@@ -145,7 +146,8 @@ MUSTER_TEST (AsyncEnd, the_last_unref_waits_for_what_is_written)
 
 MUSTER_TEST (AsyncEnd, the_last_unref_is_bounded_and_warns)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.dispose_wait_us = 1});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
+  muster_async_saver_set_dispose_wait (f.async, 1);
   g_autoptr (GError) error = NULL;
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
@@ -178,7 +180,7 @@ note_gone (gpointer data, GObject *object G_GNUC_UNUSED)
 MUSTER_TEST (AsyncEnd, the_last_unref_may_come_from_its_own_thread)
 {
   Async *self = NULL;
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.finished = drop, .finished_data = &self});
+  g_auto (Async) f = async_set_up ((AsyncHow){.finished = drop, .finished_data = &self});
   g_autoptr (GError) error = NULL;
   self = &f;
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
@@ -209,7 +211,7 @@ count (MusterSaveTicket *ticket, gpointer data)
 MUSTER_TEST (AsyncEnd, one_thread_writes_and_calls_back_for_each)
 {
   g_autoptr (GPtrArray) seen = g_ptr_array_new ();
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.finished = count, .finished_data = seen});
+  g_auto (Async) f = async_set_up ((AsyncHow){.finished = count, .finished_data = seen});
   g_autoptr (GError) error = NULL;
   for (gint64 step = 1; step <= 3; step++) {
     g_autoptr (MusterSaveTicket) ticket = async_save (&f, step, &error);
@@ -226,7 +228,7 @@ MUSTER_TEST (AsyncEnd, one_thread_writes_and_calls_back_for_each)
 /* B001.30, B001.51, B001.53, B001.56, B001.64, B001.70: what it says on the way */
 MUSTER_TEST (AsyncEnd, says_what_it_does)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   heard_begin (G_LOG_LEVEL_DEBUG);
   muster_gate_storage_fail (f.gates, 1, MUSTER_ERROR_UNAVAILABLE, "away");
 
@@ -249,7 +251,7 @@ MUSTER_TEST (AsyncEnd, says_what_it_does)
 /* B001.1 to B001.7 as muster has them: recorded before the end is announced */
 MUSTER_TEST (AsyncEnd, numbers_are_there_when_a_save_has_ended)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) good = async_save (&f, 1, &error);
   MUSTER_EXPECT_TRUE (async_wait (good, MUSTER_SAVE_DURABLE, &error));

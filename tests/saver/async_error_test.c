@@ -7,7 +7,7 @@
 /* B001.45, B001.46, B001.47, B001.52, B001.58 */
 MUSTER_TEST (AsyncError, is_reported_by_the_next_save_in_its_place_and_once)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL, own = NULL, again = NULL;
   muster_gate_storage_fail (f.gates, 1, MUSTER_ERROR_RESOURCE_EXHAUSTED, "no room");
 
@@ -37,7 +37,7 @@ MUSTER_TEST (AsyncError, is_reported_by_the_next_save_in_its_place_and_once)
 /* DIFF.25 */
 MUSTER_TEST (AsyncError, is_reported_by_sync_once_and_stays_readable)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   muster_gate_storage_fail (f.gates, 1, MUSTER_ERROR_UNAVAILABLE, "away");
 
@@ -62,7 +62,7 @@ MUSTER_TEST (AsyncError, is_reported_by_sync_once_and_stays_readable)
 /* B001.57: restore leaves it for the next save or sync */
 MUSTER_TEST (AsyncError, is_left_alone_by_restore)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-7", NULL);
   g_autoptr (GError) error = NULL;
   muster_small_model_write (prefix, muster_small_variables, 2, 1, &error);
@@ -77,7 +77,7 @@ MUSTER_TEST (AsyncError, is_left_alone_by_restore)
 
 MUSTER_TEST (AsyncError, is_reported_by_shutdown)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   muster_gate_storage_fail (f.gates, 1, MUSTER_ERROR_UNAVAILABLE, "away");
   g_autoptr (MusterSaveTicket) failed = async_save (&f, 1, &error);
@@ -92,7 +92,7 @@ MUSTER_TEST (AsyncError, is_reported_by_shutdown)
 /* B001.31: a first save that fails while it is staged leaves nothing, and the next does it all */
 MUSTER_TEST (AsyncError, of_staging_is_the_callers_and_nothing_is_begun)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (MusterSession) empty = NULL;
   g_autoptr (MusterMaster) other = muster_local_master_new ();
   g_autoptr (GError) error = NULL;
@@ -116,7 +116,7 @@ MUSTER_TEST (AsyncError, of_staging_is_the_callers_and_nothing_is_begun)
 /* B001.33, DIFF.23: left out, and listed; a value of the moment of the call */
 MUSTER_TEST (AsyncError, does_not_come_of_what_can_not_be_copied)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (MusterNotebook) stuck = muster_notebook_new (1);
   g_autoptr (MusterNotebook) notebook = muster_far_notebook_new (2);
   g_autoptr (GError) error = NULL;
@@ -183,8 +183,7 @@ on_finished (MusterSaveTicket *ticket G_GNUC_UNUSED, gpointer data)
 MUSTER_TEST (AsyncError, comes_of_a_call_from_within_a_save)
 {
   Within finished = {0}, copying = {0};
-  g_auto (Async) f =
-      async_set_up ((MusterAsyncOptions){.finished = on_finished, .finished_data = &finished});
+  g_auto (Async) f = async_set_up ((AsyncHow){.finished = on_finished, .finished_data = &finished});
   g_autoptr (MusterNotebook) notebook = muster_notebook_new (1);
   g_autoptr (GError) error = NULL;
   finished.async = copying.async = f.async;
@@ -204,7 +203,7 @@ MUSTER_TEST (AsyncError, comes_of_a_call_from_within_a_save)
 /* B001.47: also after a restore of an older one, and whoever sets the counter back */
 MUSTER_TEST (AsyncError, leaves_a_number_that_never_comes_again)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL, failure = NULL;
   g_autoptr (MusterSaveTicket) first = async_save (&f, -1, &error);
   MUSTER_ASSERT_TRUE (async_sync (&f, &error));
@@ -226,7 +225,7 @@ MUSTER_TEST (AsyncError, leaves_a_number_that_never_comes_again)
 MUSTER_TEST (AsyncError, reports_a_mistake_and_not_by_a_crash)
 {
   static const char *const paths[] = {NULL, "", "hdfs://bucket/run"};
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   for (gsize i = 0; i < G_N_ELEMENTS (paths); i++) {
     GError *errors[4] = {NULL};
     MUSTER_EXPECT_NULL (
@@ -248,7 +247,7 @@ MUSTER_TEST (AsyncError, reports_a_mistake_and_not_by_a_crash)
 /* How a save ends otherwise is its state, and nothing to wait for. */
 MUSTER_TEST (AsyncError, is_nothing_to_wait_for)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
   MUSTER_ASSERT_NO_ERROR (error);

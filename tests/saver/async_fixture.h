@@ -20,8 +20,15 @@ typedef struct {
   MusterAsyncSaver *async;
 } Async;
 
+typedef struct {
+  MusterSavePolicy policy;
+  guint64 budget_bytes;
+  MusterSaveFinished finished;
+  gpointer finished_data;
+} AsyncHow;
+
 static inline Async
-async_set_up (MusterAsyncOptions options)
+async_set_up (AsyncHow how)
 {
   Async f = {.gates = muster_gate_storage_new ()};
   g_autoptr (GError) error = NULL;
@@ -33,7 +40,8 @@ async_set_up (MusterAsyncOptions options)
   f.session = muster_master_create_session (f.master, muster_meta_graph_graph (f.meta_graph), NULL,
                                             MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-  f.async = muster_async_saver_new (f.saver, f.session, &options, &error);
+  f.async = muster_async_saver_new (f.saver, f.session, how.policy, how.budget_bytes, &error);
+  muster_async_saver_set_finished (f.async, how.finished, how.finished_data, NULL);
   MUSTER_EXPECT_NO_ERROR (error);
   (void)muster_session_run_op (f.session, "init", MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);

@@ -7,7 +7,7 @@
 /* B001.11: the saver and its counter are no part of the model. */
 MUSTER_TEST (AsyncParts, leave_the_saver_and_its_counter_out)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) first = async_save (&f, -1, &error);
   g_autoptr (MusterSaveTicket) second = async_save (&f, -1, &error);
@@ -25,7 +25,7 @@ MUSTER_TEST (AsyncParts, are_listed_when_the_first_save_is_asked_for)
   const MusterSmallVariable with_slot[] = {{"v", MUSTER_FLOAT, 1, {2, 0}},
                                            {"w", MUSTER_INT64, 0, {0, 0}},
                                            {"w/Momentum", MUSTER_INT64, 0, {0, 0}}};
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (MusterNotebook) notebook = muster_notebook_new (7);
   g_autoptr (MusterMetaGraph) meta_graph = muster_small_model_new (with_slot, 3, 0);
   g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, NULL, NULL);
@@ -49,7 +49,7 @@ MUSTER_TEST (AsyncParts, are_listed_when_the_first_save_is_asked_for)
 /* B001.22: it is given, and kept: the same one saves all. */
 MUSTER_TEST (AsyncParts, are_saved_by_the_saver_that_was_given)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   gpointer saver = f.saver;
   g_object_add_weak_pointer (G_OBJECT (f.saver), &saver);
@@ -72,7 +72,7 @@ MUSTER_TEST (AsyncParts, are_saved_by_the_saver_that_was_given)
 /* B001.32: nothing is before the first, and nothing is copied for it twice. */
 MUSTER_TEST (AsyncParts, are_copied_once_for_the_first_save_which_waits_for_nobody)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (MusterNotebook) notebook = muster_far_notebook_new (7);
   g_autoptr (GError) error = NULL;
   muster_saver_add_saveable (f.saver, "n", MUSTER_SAVEABLE (notebook), MUSTER_SAVEABLE_DEFAULT,
@@ -96,7 +96,7 @@ MUSTER_TEST (AsyncParts, are_copied_once_for_the_first_save_which_waits_for_nobo
 MUSTER_TEST (AsyncParts, are_counted_once_in_the_background)
 {
   const MusterSaveMetrics before = muster_save_metrics_process ();
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
   MUSTER_EXPECT_TRUE (async_sync (&f, &error));
@@ -115,7 +115,7 @@ MUSTER_TEST (AsyncParts, are_counted_once_in_the_background)
 /* B001.8: a write in the caller's own time is no write in the background, and a checkpoint. */
 MUSTER_TEST (AsyncParts, are_counted_once_where_they_are_saved_at_once)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = 15});
+  g_auto (Async) f = async_set_up ((AsyncHow){.budget_bytes = 15});
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
   MUSTER_ASSERT_NO_ERROR (error);
@@ -132,7 +132,7 @@ MUSTER_TEST (AsyncParts, are_counted_once_where_they_are_saved_at_once)
 /* B001.60: what is under way comes first; then the model's own variables are assigned. */
 MUSTER_TEST (AsyncParts, are_restored_after_the_save_that_is_under_way)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = 1000});
+  g_auto (Async) f = async_set_up ((AsyncHow){.budget_bytes = 1000});
   g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-7", NULL);
   g_autoptr (GError) error = NULL;
   muster_small_model_write (prefix, muster_small_variables, 2, 1, &error);
@@ -158,7 +158,7 @@ MUSTER_TEST (AsyncParts, are_restored_after_the_save_that_is_under_way)
 /* B001.63, DIFF.28: a save under way, written or waiting, keeps what it began with. */
 MUSTER_TEST (AsyncParts, of_a_save_under_way_are_as_it_began)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = 1000});
+  g_auto (Async) f = async_set_up ((AsyncHow){.budget_bytes = 1000});
   const MusterSaverOptions other = {.base_name = "other", .unlisted = TRUE, .no_meta_graph = TRUE};
   g_autoptr (MusterSaver) saver = muster_saver_new (f.meta_graph, &other, NULL);
   g_autoptr (GError) error = NULL;
@@ -188,8 +188,9 @@ MUSTER_TEST (AsyncParts, of_a_save_under_way_are_as_it_began)
 static void
 end_two (gboolean second_first)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
-  g_autoptr (MusterAsyncSaver) other = muster_async_saver_new (f.saver, f.session, NULL, NULL);
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
+  g_autoptr (MusterAsyncSaver) other =
+      muster_async_saver_new (f.saver, f.session, MUSTER_SAVES_BLOCK, 0, NULL);
   g_autoptr (GError) error = NULL;
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
   g_autoptr (MusterSaveTicket) first = async_save (&f, 1, &error);

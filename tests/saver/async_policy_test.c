@@ -22,7 +22,7 @@ call_save (gpointer data)
 /* B001.43: the second waits until the first is on disk */
 MUSTER_TEST (AsyncPolicy, block_holds_the_second_caller)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   Caller second = {.f = &f, .step = 2};
   g_autoptr (GError) error = NULL;
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_PUBLISH);
@@ -57,7 +57,7 @@ cancel (gpointer cancellable)
 
 MUSTER_TEST (AsyncPolicy, block_lets_a_cancelled_caller_go)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   g_autoptr (GError) error = NULL;
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
@@ -75,7 +75,7 @@ MUSTER_TEST (AsyncPolicy, block_lets_a_cancelled_caller_go)
 /* DIFF.30: never silently */
 MUSTER_TEST (AsyncPolicy, skip_says_so_in_the_ticket)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.policy = MUSTER_SAVES_SKIP});
+  g_auto (Async) f = async_set_up ((AsyncHow){.policy = MUSTER_SAVES_SKIP});
   g_autoptr (GError) error = NULL, own = NULL;
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
   g_autoptr (MusterSaveTicket) first = async_save (&f, 1, &error);
@@ -105,7 +105,7 @@ MUSTER_TEST (AsyncPolicy, skip_says_so_in_the_ticket)
 /* DIFF.30 */
 MUSTER_TEST (AsyncPolicy, replace_puts_the_newest_in_place_of_the_one_that_waits)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.policy = MUSTER_SAVES_REPLACE});
+  g_auto (Async) f = async_set_up ((AsyncHow){.policy = MUSTER_SAVES_REPLACE});
   g_autoptr (GError) error = NULL, own = NULL;
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
   async_set_w (&f, 1);
@@ -131,7 +131,7 @@ MUSTER_TEST (AsyncPolicy, replace_puts_the_newest_in_place_of_the_one_that_waits
 /* The small model takes 16 bytes. */
 MUSTER_TEST (AsyncPolicy, a_budget_lets_as_many_snapshots_wait_as_fit)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = 47});
+  g_auto (Async) f = async_set_up ((AsyncHow){.budget_bytes = 47});
   g_autoptr (GError) error = NULL;
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
   async_set_w (&f, 1);
@@ -154,7 +154,7 @@ MUSTER_TEST (AsyncPolicy, a_budget_lets_as_many_snapshots_wait_as_fit)
 
 MUSTER_TEST (AsyncPolicy, a_model_over_the_budget_is_saved_at_once_and_the_ticket_says_so)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = 15});
+  g_auto (Async) f = async_set_up ((AsyncHow){.budget_bytes = 15});
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
   MUSTER_ASSERT_NO_ERROR (error);
@@ -206,7 +206,7 @@ MUSTER_TEST (AsyncPolicy, saves_under_the_name_of_the_ticket_whatever_the_consis
 {
   static const MusterSaverConsistentCut consistent_cut = {rest, is_quiesced, call_it_100, release};
   for (guint64 budget = 0; budget <= 15; budget += 15) {
-    g_auto (Async) f = async_set_up ((MusterAsyncOptions){.budget_bytes = budget});
+    g_auto (Async) f = async_set_up ((AsyncHow){.budget_bytes = budget});
     g_autoptr (GError) error = NULL;
     g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "mine", NULL);
     muster_saver_set_consistent_cut (f.saver, &consistent_cut, NULL, NULL);
@@ -230,8 +230,7 @@ MUSTER_TEST (AsyncPolicy, saves_under_the_name_of_the_ticket_whatever_the_consis
 
 MUSTER_TEST (AsyncPolicy, replace_skips_where_the_budget_lets_none_wait)
 {
-  g_auto (Async) f =
-      async_set_up ((MusterAsyncOptions){.policy = MUSTER_SAVES_REPLACE, .budget_bytes = 16});
+  g_auto (Async) f = async_set_up ((AsyncHow){.policy = MUSTER_SAVES_REPLACE, .budget_bytes = 16});
   g_autoptr (GError) error = NULL;
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
   g_autoptr (MusterSaveTicket) first = async_save (&f, 1, &error);

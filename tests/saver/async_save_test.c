@@ -9,12 +9,12 @@
 /* B001.20 */
 MUSTER_TEST (AsyncSaver, needs_a_saver_and_a_session)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
-  MUSTER_EXPECT_NULL (muster_async_saver_new (NULL, f.session, NULL, &error));
+  MUSTER_EXPECT_NULL (muster_async_saver_new (NULL, f.session, MUSTER_SAVES_BLOCK, 0, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   g_clear_error (&error);
-  MUSTER_EXPECT_NULL (muster_async_saver_new (f.saver, NULL, NULL, &error));
+  MUSTER_EXPECT_NULL (muster_async_saver_new (f.saver, NULL, MUSTER_SAVES_BLOCK, 0, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
 
@@ -32,7 +32,7 @@ n_threads (void)
 MUSTER_TEST (AsyncSaver, makes_nothing_before_its_first_save)
 {
   guint before = n_threads ();
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   MUSTER_EXPECT_EQ (n_threads (), before);
   g_auto (GStrv) files = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
   MUSTER_EXPECT_EQ (g_strv_length (files), 0u);
@@ -41,7 +41,7 @@ MUSTER_TEST (AsyncSaver, makes_nothing_before_its_first_save)
 
 MUSTER_TEST (AsyncSaver, is_prepared_without_a_thread_or_a_file)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   guint before = n_threads ();
   MUSTER_EXPECT_TRUE (muster_async_saver_prepare (f.async, async_soon (), NULL, &error));
@@ -58,7 +58,7 @@ MUSTER_TEST (AsyncSaver, is_prepared_without_a_thread_or_a_file)
 /* B001.40, B001.65 */
 MUSTER_TEST (AsyncSaver, numbers_its_saves_from_one)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) first = async_save (&f, -1, &error);
   g_autoptr (MusterSaveTicket) second = async_save (&f, -1, &error);
@@ -75,7 +75,7 @@ MUSTER_TEST (AsyncSaver, numbers_its_saves_from_one)
 
 MUSTER_TEST (AsyncSaver, takes_the_step_it_is_given_and_counts_on_from_it)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) given = async_save (&f, 1200, &error);
   g_autoptr (MusterSaveTicket) counted = async_save (&f, -1, &error);
@@ -88,7 +88,7 @@ MUSTER_TEST (AsyncSaver, takes_the_step_it_is_given_and_counts_on_from_it)
 /* B001.41 */
 MUSTER_TEST (AsyncSaver, writes_to_a_prefix_without_counting_or_naming_it_the_latest)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "mine", NULL);
   g_autoptr (GError) error = NULL;
   async_set_w (&f, 123);
@@ -110,7 +110,7 @@ MUSTER_TEST (AsyncSaver, writes_to_a_prefix_without_counting_or_naming_it_the_la
 /* B001.35, B001.42: the cut is the moment of the call, not of the write */
 MUSTER_TEST (AsyncSaver, saves_what_was_there_when_it_was_asked)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
   async_set_w (&f, 123);
@@ -135,7 +135,7 @@ MUSTER_TEST (AsyncSaver, saves_what_was_there_when_it_was_asked)
 /* B001.66 */
 MUSTER_TEST (AsyncSaver, restores_right_after_a_save_what_it_saved)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   async_set_w (&f, 123);
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, -1, &error);
@@ -152,7 +152,7 @@ MUSTER_TEST (AsyncSaver, restores_right_after_a_save_what_it_saved)
 /* A saver's own time limit holds for the snapshot as well: the master may be silent. */
 MUSTER_TEST (AsyncSaver, takes_a_snapshot_within_the_savers_time)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   const MusterSaverOptions options = {.save_timeout_us = 50 * MUSTER_MILLISECOND};
   g_autoptr (MusterHeldMaster) held = muster_held_master_new (f.master);
   g_autoptr (GError) error = NULL;
@@ -162,7 +162,8 @@ MUSTER_TEST (AsyncSaver, takes_a_snapshot_within_the_savers_time)
       muster_master_create_session (MUSTER_MASTER (held), muster_meta_graph_graph (f.meta_graph),
                                     NULL, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  g_autoptr (MusterAsyncSaver) async = muster_async_saver_new (saver, session, NULL, &error);
+  g_autoptr (MusterAsyncSaver) async =
+      muster_async_saver_new (saver, session, MUSTER_SAVES_BLOCK, 0, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   muster_held_master_hold (held, TRUE);
 
@@ -176,7 +177,7 @@ MUSTER_TEST (AsyncSaver, takes_a_snapshot_within_the_savers_time)
 /* With the options and the report of a restore that blocks; it waits for the save under way. */
 MUSTER_TEST (AsyncSaver, restores_the_newest_of_a_directory_and_reports_it)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_auto (MusterRestored) restored = {0};
   g_autoptr (GError) error = NULL;
   async_set_w (&f, 123);
@@ -209,7 +210,7 @@ MUSTER_TEST (AsyncSaver, restores_the_newest_of_a_directory_and_reports_it)
 /* B001.61, B001.62, B001.65 */
 MUSTER_TEST (AsyncSaver, restores_without_a_save_and_counts_on_from_there)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-7", NULL);
   g_autoptr (GError) error = NULL;
   guint before = n_threads ();
@@ -228,7 +229,7 @@ MUSTER_TEST (AsyncSaver, restores_without_a_save_and_counts_on_from_there)
 /* DIFF.29, and the four numbers */
 MUSTER_TEST (AsyncSaver, moves_latest_only_when_the_checkpoint_is_durable)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) first = async_save (&f, 10, &error);
   MUSTER_ASSERT_NO_ERROR (error);
@@ -268,7 +269,7 @@ MUSTER_TEST (AsyncSaver, moves_latest_only_when_the_checkpoint_is_durable)
 /* On the engine a snapshot is a reference, and it is given back (docs/decisions/0004). */
 MUSTER_TEST (AsyncSaver, holds_the_very_memory_until_it_is_written)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (MusterTensor) value = muster_tensor_new_int64 (123);
   g_autoptr (GError) error = NULL;
   async_assign_w (&f, value);
@@ -290,7 +291,7 @@ MUSTER_TEST (AsyncSaver, saves_the_variables_of_a_graph_that_has_grown)
   const MusterSmallVariable grown[] = {{"v", MUSTER_FLOAT, 1, {2, 0}},
                                        {"w", MUSTER_INT64, 0, {0, 0}},
                                        {"x", MUSTER_FLOAT, 0, {0, 0}}};
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) small = async_save (&f, 1, &error);
   g_autoptr (MusterMetaGraph) meta_graph = muster_small_model_new (grown, 3, 0);
@@ -316,7 +317,7 @@ MUSTER_TEST (AsyncSaver, saves_the_variables_of_a_graph_that_has_grown)
 /* A session that the master lost is replaced. */
 MUSTER_TEST (AsyncSaver, goes_on_with_another_session)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaveTicket) first = async_save (&f, 1, &error);
   MUSTER_EXPECT_TRUE (async_sync (&f, &error));

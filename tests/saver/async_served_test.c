@@ -148,7 +148,7 @@ job_new (gboolean sharded)
   MUSTER_EXPECT_NO_ERROR (error);
   job.saver = muster_saver_new (job.meta_graph, &options, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-  job.async = muster_async_saver_new (job.saver, job.session, NULL, &error);
+  job.async = muster_async_saver_new (job.saver, job.session, MUSTER_SAVES_BLOCK, 0, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   run (&job, "init", 1);
   MUSTER_EXPECT_TRUE (muster_async_saver_prepare (job.async, soon (), NULL, &error));

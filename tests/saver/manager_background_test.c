@@ -32,12 +32,12 @@ static void
 begin (Story *self, MusterCheckpointManagerOptions options)
 {
   g_autoptr (GError) error = NULL;
-  self->f = async_set_up ((MusterAsyncOptions){0});
+  self->f = async_set_up ((AsyncHow){0});
   self->ended = g_string_new (NULL);
   options.saver.storage = MUSTER_STORAGE (self->f.gates);
   options.step_data = self;
-  options.background.finished = note_ended;
-  options.background.finished_data = self->ended;
+  options.finished = note_ended;
+  options.finished_data = self->ended;
   self->manager =
       muster_checkpoint_manager_new (self->f.meta_graph, muster_test_tmpdir (), &options, &error);
   MUSTER_EXPECT_NO_ERROR (error);
@@ -212,7 +212,7 @@ MUSTER_TEST (ManagerBackground, calls_back_for_one_save)
 /* Who is replaced hears of it from the save that takes its place. */
 MUSTER_TEST (ManagerBackground, calls_back_for_a_save_that_is_replaced)
 {
-  g_auto (Async) f = async_set_up ((MusterAsyncOptions){.policy = MUSTER_SAVES_REPLACE});
+  g_auto (Async) f = async_set_up ((AsyncHow){.policy = MUSTER_SAVES_REPLACE});
   g_autoptr (GString) own = g_string_new (NULL);
   muster_gate_storage_close_gate (f.gates, MUSTER_GATE_PUBLISH);
   g_autoptr (MusterSaveTicket) first = async_save (&f, 1, NULL);

@@ -20,11 +20,11 @@ model_life_new (const MusterShardedModel *model, const MusterSaverOptions *optio
                 MusterStorage *masters)
 {
   g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (model);
-  const MusterLocalMasterOptions master = {.storage = masters != NULL ? masters : options->storage};
-  ModelLife self = {.model = model,
-                    .storage = options->storage,
-                    .master = muster_local_master_new_with_options (&master),
-                    .saver = muster_saver_new (meta_graph, options, NULL)};
+  ModelLife self = {
+      .model = model,
+      .storage = options->storage,
+      .master = muster_local_master_new_with (masters != NULL ? masters : options->storage, 0),
+      .saver = muster_saver_new (meta_graph, options, NULL)};
   self.session = muster_master_create_session (self.master, muster_meta_graph_graph (meta_graph),
                                                NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
   return self;
@@ -47,7 +47,7 @@ model_life_claim (ModelLife *self)
 void
 model_life_save_in_background (ModelLife *self)
 {
-  self->async = muster_async_saver_new (self->saver, self->session, NULL, NULL);
+  self->async = muster_async_saver_new (self->saver, self->session, MUSTER_SAVES_BLOCK, 0, NULL);
 }
 
 void

@@ -130,8 +130,7 @@ set_up (gboolean sharded, gboolean shared)
   f.masters = shared ? g_object_ref (f.chiefs) : MUSTER_STORAGE (muster_crash_storage_new ());
   f.saver = muster_saver_new (f.model, &options, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-  f.master =
-      muster_local_master_new_with_options (&(MusterLocalMasterOptions){.storage = f.masters});
+  f.master = muster_local_master_new_with (f.masters, 0);
   f.session = g_object_new (MUSTER_TYPE_TEST_SESSION, NULL);
   f.session->inner = muster_master_create_session (f.master, muster_meta_graph_graph (f.model),
                                                    NULL, test_deadline (), NULL, &error);

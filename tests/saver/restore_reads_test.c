@@ -43,8 +43,7 @@ set_up (gboolean is_whole, gboolean is_served, const char *directory)
   g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&f.model);
   const MusterSaverOptions options = {.storage = MUSTER_STORAGE (f.storage)};
   guint often;
-  f.local = muster_local_master_new_with_options (
-      &(MusterLocalMasterOptions){.storage = MUSTER_STORAGE (f.storage)});
+  f.local = muster_local_master_new_with (MUSTER_STORAGE (f.storage), 0);
   f.master = g_object_ref (f.local);
   if (is_served)
     serve (&f);

@@ -42,8 +42,7 @@ session_on (MusterMaster *master, MusterMetaGraph *meta_graph)
 static void
 save_values (Served *f, MusterMetaGraph *meta_graph, guint8 first)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new_with_options (
-      &(MusterLocalMasterOptions){.storage = MUSTER_STORAGE (f->chiefs)});
+  g_autoptr (MusterMaster) master = muster_local_master_new_with (MUSTER_STORAGE (f->chiefs), 0);
   g_autoptr (MusterSession) session = session_on (master, meta_graph);
   g_autoptr (GError) error = NULL;
   muster_storage_make_directory (MUSTER_STORAGE (f->chiefs), DIRECTORY, NULL);
@@ -59,8 +58,7 @@ static void
 serve (Served *f, MusterMetaGraph *meta_graph)
 {
   f->masters = muster_crash_storage_copy (f->chiefs);
-  f->local = muster_local_master_new_with_options (
-      &(MusterLocalMasterOptions){.storage = MUSTER_STORAGE (f->masters)});
+  f->local = muster_local_master_new_with (MUSTER_STORAGE (f->masters), 0);
   f->server = muster_server_new (f->local, NULL);
   const int port = muster_server_listen (f->server, "127.0.0.1:0", NULL);
   g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%d", port);

@@ -131,7 +131,7 @@ MUSTER_TEST (Save, does_nothing_for_a_model_without_variables_if_asked)
   MUSTER_EXPECT_TRUE (muster_saver_check_compatible (f.saver, "nowhere", NULL, &error));
   MUSTER_EXPECT_TRUE (
       muster_saver_probe (f.saver, f.session, directory, MUSTER_WAIT_FOREVER, NULL, &error));
-  MUSTER_EXPECT_NULL (muster_async_saver_new (f.saver, f.session, NULL, NULL));
+  MUSTER_EXPECT_NULL (muster_async_saver_new (f.saver, f.session, MUSTER_SAVES_BLOCK, 0, NULL));
   MUSTER_EXPECT_NO_ERROR (error);
 }
 

@@ -416,8 +416,8 @@ save_by (const Way *way, MusterSaver *saver, MusterSession *session, const char 
     return muster_saver_save_with (saver, session, directory, 1, &how, &saved, soon_us, NULL, error)
                ? g_steal_pointer (&saved.prefix)
                : NULL;
-  const MusterAsyncOptions options = {.budget_bytes = way->budget_bytes};
-  g_autoptr (MusterAsyncSaver) async = muster_async_saver_new (saver, session, &options, error);
+  g_autoptr (MusterAsyncSaver) async =
+      muster_async_saver_new (saver, session, MUSTER_SAVES_BLOCK, way->budget_bytes, error);
   g_autoptr (MusterSaveTicket) ticket =
       muster_async_saver_save_in_tiers (async, directory, 1, due, soon_us, NULL, error);
   if (ticket == NULL ||
@@ -439,11 +439,10 @@ expect_one_moment (const Way *way)
   const MusterTier tier = {.directory = fast, .save_steps = 1, .max_to_keep = 5};
   const MusterSaverOptions options = {
       .storage = storage, .fast = &tier, .n_fast = way->has_fast_tier};
-  const MusterLocalMasterOptions masters = {.storage = storage};
   const MusterSaverConsistentCut cut = {.quiesce = quiesce, .check = check, .release = release};
   g_autoptr (MusterMetaGraph) meta_graph = muster_small_model_new (muster_small_variables, 2, 0);
   g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, &options, NULL);
-  g_autoptr (MusterMaster) master = muster_local_master_new_with_options (&masters);
+  g_autoptr (MusterMaster) master = muster_local_master_new_with (storage, 0);
   g_autoptr (MusterSession) session = muster_master_create_session (
       master, muster_meta_graph_graph (meta_graph), NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
   g_autoptr (MusterNotebook) position = muster_notebook_new (0);

@@ -72,7 +72,7 @@ save_in_background (gpointer data, GError **error)
 {
   Chief *self = data;
   g_autoptr (MusterAsyncSaver) async =
-      muster_async_saver_new (self->life.saver, self->life.session, NULL, error);
+      muster_async_saver_new (self->life.saver, self->life.session, MUSTER_SAVES_BLOCK, 0, error);
   g_autoptr (MusterSaveTicket) ticket = muster_async_saver_save (
       async, DIRECTORY, 9, self->store.deadline_us, self->store.cancellable, error);
   return ticket != NULL &&

@@ -290,8 +290,7 @@ expect_unshared (const char *unseen)
   g_autoptr (MusterFaultyStorage) theirs = muster_faulty_storage_new ();
   g_autofree char *directory = g_build_filename (muster_test_tmpdir (), unseen, NULL);
   muster_faulty_storage_set (theirs, directory, MUSTER_FAULT_ABSENT);
-  g_autoptr (MusterMaster) master = muster_local_master_new_with_options (
-      &(MusterLocalMasterOptions){.storage = MUSTER_STORAGE (theirs)});
+  g_autoptr (MusterMaster) master = muster_local_master_new_with (MUSTER_STORAGE (theirs), 0);
   g_autoptr (MusterSession) session = muster_master_create_session (
       master, muster_meta_graph_graph (f.meta_graph), NULL, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);

@@ -58,8 +58,7 @@ tiers_start (Tiers *f)
   g_clear_object (&f->saver);
   g_clear_object (&f->session);
   g_clear_object (&f->master);
-  f->master = muster_local_master_new_with_options (
-      &(MusterLocalMasterOptions){.storage = MUSTER_STORAGE (f->storage)});
+  f->master = muster_local_master_new_with (MUSTER_STORAGE (f->storage), 0);
   f->session = muster_master_create_session (f->master, muster_meta_graph_graph (f->meta_graph),
                                              NULL, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);

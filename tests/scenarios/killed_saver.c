@@ -72,7 +72,7 @@ begin (Chief *self, const char *kind, const char *target, GError **error)
                                           MUSTER_WAIT_FOREVER, NULL, error)
           : NULL;
   if (self->session != NULL && strstr (kind, "async") != NULL)
-    self->async = muster_async_saver_new (self->saver, self->session, NULL, error);
+    self->async = muster_async_saver_new (self->saver, self->session, MUSTER_SAVES_BLOCK, 0, error);
   return self->session != NULL && (self->async != NULL || strstr (kind, "async") == NULL);
 }
 

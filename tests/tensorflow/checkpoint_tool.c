@@ -72,7 +72,7 @@ static gboolean
 save_in_background (Chief *self, int step, GError **error)
 {
   g_autoptr (MusterAsyncSaver) saver =
-      muster_async_saver_new (self->saver, self->session, NULL, error);
+      muster_async_saver_new (self->saver, self->session, MUSTER_SAVES_BLOCK, 0, error);
   g_autoptr (MusterSaveTicket) ticket = NULL;
 
   if (saver != NULL && muster_sharded_model_set (&self->model, self->session, (guint8)step, error))

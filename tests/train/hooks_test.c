@@ -224,7 +224,7 @@ MUSTER_TEST (FinalOps, that_lack_their_input_fail)
 /* --- logging --- */
 
 static void
-keep_line (const char *text, gpointer user_data)
+keep_line (MusterHook *hook G_GNUC_UNUSED, const char *text, gpointer user_data)
 {
   g_string_append_printf (user_data, "%s\n", text);
 }
@@ -235,15 +235,11 @@ MUSTER_TEST (Logging, counts_runs_and_reports_the_time_between)
   SET_UP (f);
   static const char *const tensors[] = {"global_step:0", NULL};
   g_autoptr (GString) log = g_string_new (NULL);
-  MusterLoggingOptions options = {.tensors = tensors,
-                                  .every_n_iter = 2,
-                                  .at_end = TRUE,
-                                  .log = keep_line,
-                                  .user_data = log,
-                                  .clock = MUSTER_CLOCK (f.clock)};
+  MusterHook *hook = muster_logging_hook_new (tensors, 2, 0, TRUE, MUSTER_CLOCK (f.clock), &error);
+  g_signal_connect (hook, "line", G_CALLBACK (keep_line), log);
   f.keeps_step = TRUE;
   f.step = 100; /* it counts runs, not steps */
-  monitored_add (&f, muster_logging_hook_new (&options, &error));
+  monitored_add (&f, hook);
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
 
   for (int i = 0; i < 4; i++) {
@@ -261,12 +257,11 @@ MUSTER_TEST (Logging, counts_runs_and_reports_the_time_between)
 MUSTER_TEST (Logging, refuses_what_contradicts_itself)
 {
   static const char *const tensors[] = {"v:0", NULL};
-  const MusterLoggingOptions wrong[] = {{.tensors = tensors},
-                                        {.tensors = tensors, .every_n_iter = -1},
-                                        {.tensors = tensors, .every_n_iter = 1, .every_us = 1}};
+  static const gint64 wrong[][2] = {{0, 0}, {-1, 0}, {1, 1}}; /* in runs, in time */
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     g_autoptr (GError) error = NULL;
-    MUSTER_EXPECT_NULL (muster_logging_hook_new (&wrong[i], &error));
+    MUSTER_EXPECT_NULL (
+        muster_logging_hook_new (tensors, wrong[i][0], wrong[i][1], FALSE, NULL, &error));
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   }
 }

@@ -60,8 +60,7 @@ set_up (Place place, const char *name, MusterFakeClock *clock)
   g_assert_no_error (error);
   job.saver = muster_saver_new (muster_scaffold_meta_graph (job.scaffold), &options, &error);
   g_assert_no_error (error);
-  job.master = muster_local_master_new_with_options (
-      &(MusterLocalMasterOptions){.storage = MUSTER_STORAGE (job.storage)});
+  job.master = muster_local_master_new_with (MUSTER_STORAGE (job.storage), 0);
   if (place == SERVED || place == AT_MASTER)
     serve (&job);
   return job;

@@ -37,8 +37,7 @@ new_saver (Job *job)
   g_clear_object (&job->master);
   job->saver = muster_saver_new (muster_scaffold_meta_graph (job->scaffold), &options, &error);
   g_assert_no_error (error);
-  job->master = muster_local_master_new_with_options (
-      &(MusterLocalMasterOptions){.storage = MUSTER_STORAGE (job->storage)});
+  job->master = muster_local_master_new_with (MUSTER_STORAGE (job->storage), 0);
 }
 
 static Job

@@ -89,8 +89,7 @@ static void
 add_logging (Monitored *f)
 {
   static const char *const tensors[] = {"global_step:0", NULL};
-  const MusterLoggingOptions options = {.tensors = tensors, .at_end = TRUE};
-  monitored_add (f, muster_logging_hook_new (&options, NULL));
+  monitored_add (f, muster_logging_hook_new (tensors, 0, 0, TRUE, NULL, NULL));
 }
 
 static void

@@ -4,7 +4,7 @@
 #include "base/cancel_link_private.h"
 #include "base/error.h"
 #include "base/log_private.h"
-#include "saver/async/snapshot_private.h"
+#include "saver/async/async_private.h"
 
 /* How long a save may still take, at most, after its session was lost or the run has failed. */
 #define ABANDON_US (5 * MUSTER_SECOND)
@@ -28,11 +28,12 @@ gboolean
 muster_background_save_open (MusterBackgroundSave *self, MusterSaver *saver, MusterSession *session,
                              GError **error)
 {
-  const MusterAsyncOptions options = {.policy = MUSTER_SAVES_SKIP, .dispose_wait_us = DISPOSE_US};
   if (muster_saver_is_empty (saver))
     return TRUE;
   if (self->async == NULL) {
-    self->async = muster_async_saver_new (saver, session, &options, error);
+    self->async = muster_async_saver_new (saver, session, MUSTER_SAVES_SKIP, 0, error);
+    if (self->async != NULL)
+      muster_async_saver_set_dispose_wait (self->async, DISPOSE_US);
     return self->async != NULL;
   }
   muster_async_saver_set_model (self->async, saver, session);

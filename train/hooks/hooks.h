@@ -183,72 +183,36 @@ MusterHook *muster_step_counter_hook_new (gint64 every_steps, gint64 every_us,
                                           GError **error);
 
 /**
- * MusterLogLine:
- * @text: a line, borrowed from the hook
- * @user_data: the caller's
+ * MusterLoggingHook:
  *
- * Receives what a logging hook says.
+ * Logs tensors at an interval, like TensorFlow's `LoggingTensorHook`.
  */
-typedef void (*MusterLogLine) (const char *text, gpointer user_data);
+#define MUSTER_TYPE_LOGGING_HOOK (muster_logging_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterLoggingHook, muster_logging_hook, MUSTER, LOGGING_HOOK, MusterHook)
 
 /**
- * MusterLoggingOptions:
- * @tensors: (array zero-terminated=1): the tensors to fetch
- * @every_n_iter: the interval in runs of this session, not global steps
- * @every_us: the interval in microseconds
- * @at_end: also at the end; an interval is then optional
- * @log: (nullable): gets each line; NULL: the log, at MESSAGE
- * @user_data: passed to @log
- * @clock: (nullable): NULL: the machine's
+ * MusterLoggingHook::line:
+ * @self: the hook
+ * @text: a line
  *
- * Options of a logging hook.
+ * Emitted with each line. If no handler is connected, the line goes to the log, at MESSAGE.
  */
-typedef struct {
-  const char *const *tensors;
-  gint64 every_n_iter;
-  gint64 every_us;
-  gboolean at_end;
-  MusterLogLine log;
-  gpointer user_data;
-  MusterClock *clock;
-  /*< private >*/
-  GBytes *log_owner;
-} MusterLoggingOptions;
-
-#define MUSTER_TYPE_LOGGING_OPTIONS (muster_logging_options_get_type ())
-GType muster_logging_options_get_type (void);
-
-/**
- * muster_logging_options_new:
- * @tensors: (array zero-terminated=1): the tensors to fetch
- *
- * Options on the heap, for other languages.
- *
- * Returns: (transfer full): options without an interval
- */
-MusterLoggingOptions *muster_logging_options_new (const char *const *tensors);
-
-/**
- * muster_logging_options_set_log:
- * @self: options from new or copy
- * @log: (nullable) (scope notified) (closure user_data) (destroy destroy): gets each line
- * @user_data: passed to @log
- * @destroy: frees @user_data when neither options nor a hook need it
- *
- * Sets where lines go instead of the log.
- */
-void muster_logging_options_set_log (MusterLoggingOptions *self, MusterLogLine log,
-                                     gpointer user_data, GDestroyNotify destroy);
 
 /**
  * muster_logging_hook_new:
- * @options: what to log, and how often
+ * @tensors: (array zero-terminated=1): the tensors to fetch
+ * @every_n_iter: the interval in runs of this session, not global steps; 0: none
+ * @every_us: the interval in microseconds; 0: none. At most one of the two
+ * @at_end: also at the end; an interval is then optional
+ * @clock: (nullable): NULL: the machine's
  *
- * Logs tensors at an interval, like TensorFlow's `LoggingTensorHook`.
+ * A hook that logs tensors.
  *
  * Returns: (transfer full): the hook
  */
-MusterHook *muster_logging_hook_new (const MusterLoggingOptions *options, GError **error);
+MusterHook *muster_logging_hook_new (const char *const *tensors, gint64 every_n_iter,
+                                     gint64 every_us, gboolean at_end, MusterClock *clock,
+                                     GError **error);
 
 /**
  * muster_nan_hook_new:

@@ -32,30 +32,6 @@ muster_checkpoint_saver_hook_last_failure (MusterHook *self)
   return last != NULL ? g_error_copy (last) : NULL;
 }
 
-/* --- logging --- */
-
-MUSTER_DEFINE_OPTIONS (MusterLoggingOptions, muster_logging_options)
-
-MusterLoggingOptions *
-muster_logging_options_new (const char *const *tensors)
-{
-  g_return_val_if_fail (tensors != NULL, NULL);
-
-  const MusterLoggingOptions options = {.tensors = tensors};
-  return muster_logging_options_copy (&options);
-}
-
-void
-muster_logging_options_set_log (MusterLoggingOptions *self, MusterLogLine log, gpointer user_data,
-                                GDestroyNotify destroy)
-{
-  g_return_if_fail (self != NULL);
-
-  muster_own_data (&self->log_owner, user_data, destroy);
-  self->log = log;
-  self->user_data = user_data;
-}
-
 /* --- steps and feeds --- */
 
 MusterHook *

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Hooks that report training: to the log, to TensorBoard and as traces. */
 #include "base/log_private.h"
+#include "base/require_private.h"
 #include "graph/tensor.h"
 #include "train/hooks/hooks_private.h"
 
@@ -135,9 +136,6 @@ muster_step_counter_hook_new (gint64 every_steps, gint64 every_us, MusterEventWr
 
 /* --- logging --- */
 
-#define MUSTER_TYPE_LOGGING_HOOK (muster_logging_hook_get_type ())
-G_DECLARE_FINAL_TYPE (MusterLoggingHook, muster_logging_hook, MUSTER, LOGGING_HOOK, MusterHook)
-
 struct _MusterLoggingHook {
   MusterHook parent;
   char **tensors; /* (owned) */
@@ -146,21 +144,22 @@ struct _MusterLoggingHook {
   MusterStepTimer timer;
   MusterClock *clock; /* (owned) the timer's */
   gboolean at_end;
-  MusterLogLine log;
-  gpointer user_data;
-  GBytes *log_owner; /* (owned) (nullable) of user_data */
-  gint64 n_runs;     /* in this session */
+  gint64 n_runs; /* in this session */
   gboolean is_due;
 };
 
 G_DEFINE_FINAL_TYPE (MusterLoggingHook, muster_logging_hook, MUSTER_TYPE_HOOK)
 
+static guint line_signal;
+
 static void
-log_message (const char *text, gpointer user_data G_GNUC_UNUSED)
+say (MusterLoggingHook *self, const char *text)
 {
-  /* Its hook asks for it, whatever the level of the log is. */
-  g_log_structured (MUSTER_LOG_DOMAIN, G_LOG_LEVEL_MESSAGE, "MUSTER_EVENT", "tensors", "MESSAGE",
-                    "%s", text);
+  if (g_signal_has_handler_pending (self, line_signal, 0, FALSE))
+    g_signal_emit (self, line_signal, 0, text);
+  else /* its hook asks for it, whatever the level of the log is */
+    g_log_structured (MUSTER_LOG_DOMAIN, G_LOG_LEVEL_MESSAGE, "MUSTER_EVENT", "tensors", "MESSAGE",
+                      "%s", text);
 }
 
 static gboolean
@@ -201,7 +200,7 @@ logging_after_run (MusterHook *hook, MusterRunContext *context, GError **error G
       append_value (line, self->tensors[i], muster_run_context_value (context, self->fetched[i]));
     if (muster_step_timer_trigger (&self->timer, self->n_runs, &elapsed_us, NULL))
       g_string_append_printf (line, " (%.3f sec)", (double)elapsed_us / (double)MUSTER_SECOND);
-    self->log (line->str, self->user_data);
+    say (self, line->str);
   }
   self->n_runs++;
   return TRUE;
@@ -226,7 +225,7 @@ logging_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
     append_value (line, self->tensors[i], values[i]);
     muster_tensor_unref (values[i]);
   }
-  self->log (line->str, self->user_data);
+  say (self, line->str);
   return TRUE;
 }
 
@@ -237,7 +236,6 @@ logging_finalize (GObject *object)
   g_strfreev (self->tensors);
   g_free (self->fetched);
   g_clear_object (&self->clock);
-  g_clear_pointer (&self->log_owner, g_bytes_unref);
   G_OBJECT_CLASS (muster_logging_hook_parent_class)->finalize (object);
 }
 
@@ -249,6 +247,8 @@ muster_logging_hook_class_init (MusterLoggingHookClass *klass)
   MUSTER_HOOK_CLASS (klass)->before_run = logging_before_run;
   MUSTER_HOOK_CLASS (klass)->after_run = logging_after_run;
   MUSTER_HOOK_CLASS (klass)->end = logging_end;
+  line_signal = g_signal_new ("line", MUSTER_TYPE_LOGGING_HOOK, G_SIGNAL_RUN_LAST, 0, NULL, NULL,
+                              NULL, G_TYPE_NONE, 1, G_TYPE_STRING | G_SIGNAL_TYPE_STATIC_SCOPE);
 }
 
 static void
@@ -257,38 +257,36 @@ muster_logging_hook_init (MusterLoggingHook *self G_GNUC_UNUSED)
 }
 
 static const char *
-logging_mistake (const MusterLoggingOptions *options)
+logging_mistake (gint64 every_n_iter, gint64 every_us, gboolean at_end)
 {
-  if (options == NULL || options->tensors == NULL)
-    return "there are no tensors to log";
-  if (options->every_n_iter < 0 || options->every_us < 0)
+  if (every_n_iter < 0 || every_us < 0)
     return "invalid every_n_iter or every_n_secs: it must be above 0.";
-  if (options->every_n_iter > 0 && options->every_us > 0)
+  if (every_n_iter > 0 && every_us > 0)
     return "Can not provide both every_n_iter and every_n_secs.";
-  if (options->every_n_iter == 0 && options->every_us == 0 && !options->at_end)
+  if (every_n_iter == 0 && every_us == 0 && !at_end)
     return "either at_end and/or exactly one of every_n_iter and every_n_secs must be provided.";
   return NULL;
 }
 
 MusterHook *
-muster_logging_hook_new (const MusterLoggingOptions *options, GError **error)
+muster_logging_hook_new (const char *const *tensors, gint64 every_n_iter, gint64 every_us,
+                         gboolean at_end, MusterClock *clock, GError **error)
 {
+  muster_require (error, NULL, tensors);
+
   g_autoptr (MusterLoggingHook) self = g_object_new (MUSTER_TYPE_LOGGING_HOOK, NULL);
-  const char *mistake = logging_mistake (options);
+  const char *mistake = logging_mistake (every_n_iter, every_us, at_end);
   if (mistake != NULL) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", mistake);
     return NULL;
   }
-  self->tensors = g_strdupv ((char **)options->tensors);
+  self->tensors = g_strdupv ((char **)tensors);
   self->fetched = g_new0 (guint, g_strv_length (self->tensors) + 1);
-  self->at_end = options->at_end;
-  self->log = options->log != NULL ? options->log : log_message;
-  self->user_data = options->user_data;
-  self->log_owner = options->log_owner != NULL ? g_bytes_ref (options->log_owner) : NULL;
-  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
-  self->has_timer = options->every_n_iter > 0 || options->every_us > 0;
-  if (self->has_timer && !muster_step_timer_init (&self->timer, options->every_us,
-                                                  options->every_n_iter, self->clock, error))
+  self->at_end = at_end;
+  self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
+  self->has_timer = every_n_iter > 0 || every_us > 0;
+  if (self->has_timer &&
+      !muster_step_timer_init (&self->timer, every_us, every_n_iter, self->clock, error))
     return NULL;
   return MUSTER_HOOK (g_steal_pointer (&self));
 }

@@ -16,6 +16,16 @@ G_DECLARE_FINAL_TYPE (MusterSessionObserver, muster_session_observer, MUSTER, SE
                       GObject)
 
 /**
+ * MusterSessionObserver::waiting:
+ * @self: the observer
+ * @message: one line
+ * @readiness: the last readiness; empty if the master wasn't asked for it
+ * @reasons: (element-type MusterReason): the situation
+ *
+ * Of a monitored training: as [callback@SessionProgress].
+ */
+
+/**
  * MusterSessionObserver::made:
  * @self: the observer
  * @report: the manager's; a handler in C may keep it: it moves the fields and leaves zeros

@@ -5,6 +5,9 @@
 
 G_BEGIN_DECLS
 
+/* A MusterSessionProgress: self is the observer. */
+void muster_session_observer_waiting (const char *message, const MusterReadiness *readiness,
+                                      GPtrArray *reasons, gpointer self);
 /* Emit its signals; self (nullable). */
 void muster_session_observer_made (MusterSessionObserver *self, MusterSessionReport *report,
                                    const GError *failure);
