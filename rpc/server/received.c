@@ -6,7 +6,6 @@
 #include "base/log_private.h"
 #include "rpc/server/frames_private.h"
 
-#include <dlfcn.h>
 #include <netdb.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
@@ -159,45 +158,36 @@ frames_of (SSL *ssl)
   return NULL;
 }
 
-typedef int (*ReadFunc) (SSL *ssl, void *buffer, int size);
-typedef int (*WriteFunc) (SSL *ssl, const void *buffer, int size);
-
-/* OpenSSL's own. found: atomic. */
-static gpointer
-find_next (gpointer *found, const char *name)
-{
-  gpointer func = __atomic_load_n (found, __ATOMIC_RELAXED);
-  if (func != NULL)
-    return func;
-  func = dlsym (RTLD_NEXT, name);
-  __atomic_store_n (found, func, __ATOMIC_RELAXED);
-  return func;
-}
-
-/* What the server sends first are the settings; gRPC reads and writes one at a time. Without this,
+/* The two are made of OpenSSL's SSL_read_ex () and SSL_write_ex (), so that a library that has
+ * OpenSSL in it needs no other name for what is replaced. SSL_get_error () finds why one failed,
+ * whatever was returned.
+ *
+ * What the server sends first are the settings; gRPC reads and writes one at a time. Without this,
  * an acknowledgement that comes with the end of the handshake would be read before they are sent.
  */
 __attribute__ ((visibility ("default"))) int
 SSL_write (SSL *ssl, const void *buffer, int size)
 {
-  static gpointer func;
-  const int n = ((WriteFunc)find_next (&func, "SSL_write")) (ssl, buffer, size);
-  MusterFrames *frames = n > 0 ? frames_of (ssl) : NULL;
+  gsize n = 0;
+  if (SSL_write_ex (ssl, buffer, (gsize)MAX (size, 0), &n) != 1)
+    return -1;
+  MusterFrames *frames = frames_of (ssl);
   if (frames != NULL)
     muster_frames_has_answered (frames, TRUE);
-  return n;
+  return (int)n;
 }
 
 /* The same for TLS: replaces OpenSSL's. */
 __attribute__ ((visibility ("default"))) int
 SSL_read (SSL *ssl, void *buffer, int size)
 {
-  static gpointer func;
-  const int n = ((ReadFunc)find_next (&func, "SSL_read")) (ssl, buffer, size);
-  MusterFrames *frames = n > 0 ? frames_of (ssl) : NULL;
-  const char *why = frames != NULL ? muster_frames_read (frames, buffer, (gsize)n) : NULL;
+  gsize n = 0;
+  if (SSL_read_ex (ssl, buffer, (gsize)MAX (size, 0), &n) != 1)
+    return -1;
+  MusterFrames *frames = frames_of (ssl);
+  const char *why = frames != NULL ? muster_frames_read (frames, buffer, n) : NULL;
   if (why == NULL)
-    return n;
+    return (int)n;
   note_end (-1, why);
   return -1; /* without a reason that OpenSSL knows: gRPC closes the connection */
 }
