@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""shared_library: a shared library made of all the code of some modules, with a soname and a version script.
+"""shared_library: a shared library made of all the code of some modules, with a soname and a version script; or a program.
 
 Linked by hand rather than by cc_binary, so that every object of a module goes in whether or not something here
 uses it, and so that no path of this machine gets into what is installed.
@@ -9,6 +9,9 @@ load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
 # As base/version.h says it; tests/install looks whether they agree.
 VERSION = "0.1.0"
+
+# What a wheel's library has inside.
+INSIDE = ["grpc", "gpr", "upb", "address_sorting", "cares", "ssl", "crypto"]
 
 def _archives(modules):
     """The archives of these modules, by package."""
@@ -43,7 +46,7 @@ def _impl(ctx):
     whole = {}
     messages = {}  # generated code: what is used of it stays inside each library
     flags = {}
-    for part in depset(transitive = [dep[CcInfo].linking_context.linker_inputs for dep in ctx.attr.modules]).to_list():
+    for part in depset(transitive = [dep[CcInfo].linking_context.linker_inputs for dep in ctx.attr.modules + ctx.attr.needs]).to_list():
         flags.update({flag: None for flag in part.user_link_flags})
         for library in part.libraries:
             archive = library.pic_static_library
@@ -54,26 +57,34 @@ def _impl(ctx):
             elif not ctx.files.over:
                 fail("%s uses %s, which isn't among its modules" % (ctx.label, part.owner))
 
-    exports = _version_script(ctx)
+    # What another library of ours has inside isn't linked again.
+    inside = ["-l" + name for name in ctx.attr.inside]
+    outside = [flag for flag in flags.keys() if flag not in inside]
+    exports = []
     arguments = ctx.actions.args()
-    arguments.add("-shared")
     arguments.add_all(ctx.fragments.cpp.linkopts)
     arguments.add("-o", output)
-    arguments.add("-Wl,-soname," + ctx.attr.soname)
-    arguments.add("-Wl,--version-script," + exports.path)
+    if ctx.attr.soname:
+        exports = [_version_script(ctx)]
+        arguments.add("-shared")
+        arguments.add("-Wl,-soname," + ctx.attr.soname)
+        arguments.add("-Wl,--version-script," + exports[0].path)
     arguments.add_all(["-Wl,-z,defs", "-Wl,-z,relro", "-Wl,-z,now", "-Wl,--as-needed", "-Wl,--build-id=sha1"])
     arguments.add("-Wl,--whole-archive")
     arguments.add_all(whole.keys())
     arguments.add("-Wl,--no-whole-archive")
     arguments.add_all(messages.keys())
     arguments.add_all(ctx.files.over)
-    arguments.add_all(flags.keys())
+    if inside and not ctx.files.over:
+        # Functions of OpenSSL's that we replace come first.
+        arguments.add_all(["-Wl,-z,muldefs", "-Wl,-Bstatic", "-Wl,--start-group"] + inside + ["-Wl,--end-group", "-Wl,-Bdynamic"])
+    arguments.add_all(outside)
     arguments.add_all(["-lstdc++", "-lm", "-pthread"])
     ctx.actions.run(
         executable = toolchain.compiler_executable,
         arguments = [arguments],
         inputs = depset(
-            whole.keys() + messages.keys() + ctx.files.over + [exports],
+            whole.keys() + messages.keys() + ctx.files.over + exports,
             transitive = [toolchain.all_files],
         ),
         outputs = [output],
@@ -86,13 +97,18 @@ def _impl(ctx):
 shared_library = rule(
     implementation = _impl,
     attrs = {
-        "headers": attr.label_list(allow_files = True, mandatory = True),
+        "headers": attr.label_list(allow_files = True),
+        # libraries that are linked statically, and that nobody sees; in a program, those that "over" has so
+        "inside": attr.string_list(),
         # the version of the symbols
-        "node": attr.string(mandatory = True),
+        "node": attr.string(),
         # shared libraries that have what the modules use besides
         "over": attr.label_list(allow_files = True),
         "modules": attr.label_list(providers = [CcInfo], mandatory = True),
-        "soname": attr.string(mandatory = True),
+        # what those that are inside need
+        "needs": attr.label_list(providers = [CcInfo]),
+        # none: a program
+        "soname": attr.string(),
         # modules of another library, which uses more than the headers
         "used_by": attr.label_list(providers = [CcInfo]),
         "_exports": attr.label(default = "//bazel:exports.py", allow_single_file = True),

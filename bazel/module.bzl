@@ -43,6 +43,9 @@ def sources_of(folders):
 # The folders that make up libmuster; libmuster-engine is the engine on top of it.
 LIBRARY = ["base", "graph", "checkpoint", "rpc", "master", "ready", "saver", "session", "train", "callbacks", "jobs", "tensorflow"]
 
+# The modules of the command that call OpenSSL, and those below them.
+CERTS = ["//status", "//cli/output", "//cli/common", "//cli/certs"]
+
 def _users_of(name):
     users = ["//%s:__pkg__" % other for other in MODULES if name in MODULES[other]]
     return _OUTSIDERS + users + ["//%s:__pkg__" % name.split("/")[0]]

@@ -12,7 +12,10 @@ muster.checkpoint reads checkpoints as mappings of arrays. docs/python.md descri
 import importlib
 import threading
 
-import gi
+from muster import _carried
+
+_carried.use()
+import gi  # noqa: E402
 
 gi.require_version("Muster", "0")
 try:

@@ -8,46 +8,6 @@ import unittest
 import case
 import pythons
 
-PROGRAM = """
-import sys
-
-plain, secure, ca, token = sys.argv[2:]
-
-
-def load_tensorflow():
-    import tensorflow.compat.v1
-
-
-def load_muster():
-    import muster
-    from gi.repository import Muster, MusterEngine
-    Muster.system_clock().now_us(), MusterEngine.Master.new()
-
-
-def call_tensorflow():
-    import tensorflow.compat.v1 as tf
-    with tf.Graph().as_default():
-        three = tf.constant(3)
-        for target in (plain, tf.train.Server({"local": ["127.0.0.1:0"]}, job_name="local", task_index=0).target):
-            with tf.Session(target) as session:
-                assert session.run(three) == 3
-
-
-def call_muster():
-    from gi.repository import Muster, MusterEngine
-    builder = Muster.GraphBuilder.new()
-    builder.constant("c", Muster.Tensor(5))
-    graph = builder.end()
-    for master in (MusterEngine.Master.new(), Muster.Master.new_for_target(plain), Muster.Master.new_with_files(secure, ca, None, None, token)):
-        with master.create_session(graph, timeout=60) as session:
-            assert session.run("c:0") == 5
-
-
-for name in sys.argv[1].split():
-    globals()[name]()
-print("done", flush=True)
-"""
-
 ORDERS = [loads + " " + calls for loads in ("load_tensorflow load_muster", "load_muster load_tensorflow")
           for calls in ("call_tensorflow call_muster call_tensorflow", "call_muster call_tensorflow call_muster")]
 
@@ -64,7 +24,7 @@ class Together(case.TestCase):
         env = pythons.environment(libraries, with_tensorflow=True)
         for order in ORDERS:
             with self.subTest(order=order):
-                done = subprocess.run([sys.executable, "-c", PROGRAM, order, plain, secure.replace("grpc:", "grpcs:"), certs + "/ca.pem",
+                done = subprocess.run([sys.executable, case.ROOT + "/tests/python/beside_tensorflow.py", order, plain, secure.replace("grpc:", "grpcs:"), certs + "/ca.pem",
                                        certs + "/run.token"], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=200)
                 self.assertEqual((done.returncode, done.stdout[-5:]), (0, "done\n"), done.stdout[-2000:])
 

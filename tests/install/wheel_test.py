@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel: made, installed without a network into a virtual environment of the test's own, and used there."""
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PATIENCE = 120
+TENSORFLOW = glob.glob(os.environ.get("MUSTER_TENSORFLOW", os.path.expanduser("~/.cache/muster/tensorflow")) + "/lib/python3*/site-packages")
+MOST_MB = 20
+# Part of every system with Python, whatever the wheel says.
+SYSTEM = re.compile(r"(ld-linux-.*|libc|libm|libdl|librt|libpthread|libresolv|libstdc\+\+|libgcc_s|libz)\.so\.\d")
+
+
+def output_of(*command, **rest):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, **rest)
+    if done.returncode != 0:
+        raise AssertionError("exit %d: %s: %s" % (done.returncode, " ".join(command)[:200], done.stdout))
+    return done.stdout
+
+
+def setUpModule():
+    global folder, venv, package, made
+    folder = tempfile.mkdtemp(dir=os.environ["TEST_TMPDIR"])
+    venv = folder + "/venv"
+    output_of("./wheel", "--output=" + folder)
+    made, = glob.glob(folder + "/*.whl")
+    output_of("/usr/bin/python3", "-m", "venv", "--without-pip", venv)
+    pip, = glob.glob("/usr/share/python-wheels/pip-*.whl")  # as python3 -m venv has it, which takes seconds
+    output_of(venv + "/bin/python", pip + "/pip", "install", "--no-index", "--no-deps", "--disable-pip-version-check", made)
+    package, = glob.glob(venv + "/lib/python3*/site-packages/muster")
+
+
+def environment(with_tensorflow=False, **more):
+    """What a person has: none of the variables that an installation elsewhere needs."""
+    kept = {name: os.environ[name] for name in ("HOME", "TMPDIR", "TEST_TMPDIR") if name in os.environ}
+    return {**kept, "PATH": venv + "/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TF_CPP_MIN_LOG_LEVEL": "2",
+            **({"PYTHONPATH": TENSORFLOW[0]} if with_tensorflow else {}), **more}
+
+
+def python(code, *words, **rest):
+    """What a program prints, in a folder of its own."""
+    return output_of(venv + "/bin/python", "-c", code, *words, **{"env": environment(), "cwd": folder, **rest})
+
+
+def foreign(text, pattern):
+    """The libraries named there that are neither carried nor part of every system."""
+    files = set(re.findall(pattern, text, re.M))
+    return {each for each in files if not each.startswith(venv) and not SYSTEM.match(os.path.basename(each))}
+
+
+class Made(unittest.TestCase):
+    def test_is_of_the_size_that_is_promised(self):
+        self.assertLess(os.path.getsize(made), MOST_MB * 1e6)
+
+    def test_names_the_licence_of_all_that_it_carries(self):
+        info, = glob.glob(os.path.dirname(package) + "/muster-*.dist-info")
+        licences = os.listdir(info + "/licenses")
+        for name in ("LICENSE", "libssl-dev", "libgrpc-dev", "libglib2.0", "python3-gi", "libgnutls30", "common-licenses"):
+            self.assertTrue(any(each.startswith(name) for each in licences), "%s isn't in %s" % (name, licences))
+
+    def test_shows_no_names_but_musters(self):
+        names = output_of("nm", "-D", "--defined-only", "--format=posix", package + "/lib/libmuster.so.0").splitlines()
+        self.assertIn("muster_session_manager_new@@MUSTER_0", [line.split()[0] for line in names])
+        self.assertEqual([line for line in names if not re.match(r"muster_|MUSTER_", line)], [])
+
+    def test_command_needs_nothing_else(self):
+        for path in (venv + "/bin/muster", *glob.glob(package + "/lib/*.so.*")):
+            libraries = output_of("ldd", path, env=environment())
+            self.assertNotIn("not found", libraries, path)
+            self.assertEqual(foreign(libraries, r"=> (/\S+) "), set(), path)
+
+
+class Used(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.examples = venv + "/share/muster/examples"
+
+    def test_import_loads_nothing_else(self):
+        maps = python("import asyncio, ctypes; before = set(open('/proc/self/maps'))\n"
+                      "import muster, muster.checkpoint\n"
+                      "muster.Master.new_for_target('local')\n"
+                      "print(*(line for line in open('/proc/self/maps') if line not in before), muster.__version__)")
+        self.assertEqual({each for each in foreign(maps, r"(/\S+\.so\S*)$") if "/lib-dynload/" not in each}, set())
+        self.assertIn(package + "/lib/libmuster-engine.so.0", maps)
+
+    def test_command_trains_the_example_and_python_reads_it(self):
+        said = output_of("muster", "train", "--example", "--checkpoint-dir=" + folder + "/run", env=environment())
+        self.assertIn("trained digits to step 1120", said)
+        self.assertEqual(python("import muster.checkpoint; print(muster.checkpoint.open('run').tensor('global_step').item())"), "1120\n")
+
+    def test_command_finds_the_program_for_tensorflows_runtime(self):
+        done = subprocess.run(["muster", "serve", "--master=tensorflow:/usr/lib/x86_64-linux-gnu/libm.so.6"], env=environment(), text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE)
+        self.assertIn("it has no symbol TF_Version", done.stdout)
+
+    @unittest.skipUnless(TENSORFLOW, "needs TensorFlow's NumPy, which `bazel/setup --tests` installs")
+    def test_trains_the_readmes_first_model(self):
+        with open("README.md", encoding="utf-8") as file:
+            program = re.search(r"### In Python.*?```python\n(.*?)```", file.read(), re.S).group(1)
+        own = tempfile.mkdtemp(dir=folder)
+        for name in ("digits.meta", "images.npy", "labels.npy"):
+            os.symlink(self.examples + "/" + name, own + "/" + name)
+        said = python(program, env=environment(with_tensorflow=True), cwd=own)
+        self.assertRegex(said, r"^loss 0\.\d+, saved run/model.ckpt-100\n$")
+
+    @unittest.skipUnless(TENSORFLOW, "needs TensorFlow, which `bazel/setup --tests` installs")
+    def test_calls_over_grpc_and_tls_beside_tensorflow(self):
+        certs = folder + "/certs"
+        output_of("muster", "certs", certs, env=environment())
+        plain = self.serve().replace("localhost", "127.0.0.1")
+        secure = self.serve("--tls-cert=%s/server.pem" % certs, "--tls-key=%s/server.key" % certs, "--token-file=%s/tokens" % certs)
+        for order in ("load_tensorflow load_muster call_tensorflow call_muster call_tensorflow",
+                      "load_muster load_tensorflow call_muster call_tensorflow call_muster"):
+            with self.subTest(order=order):
+                said = output_of(venv + "/bin/python", "tests/python/beside_tensorflow.py", order, plain, secure.replace("grpc:", "grpcs:"),
+                                 certs + "/ca.pem", certs + "/run.token", env=environment(with_tensorflow=True))
+                self.assertEqual(said[-5:], "done\n")
+
+    def serve(self, *flags):
+        server = subprocess.Popen(["muster", "serve", "--listen=localhost:0", *flags], env=environment(), text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL)
+        self.addCleanup(server.communicate, timeout=PATIENCE)
+        self.addCleanup(server.terminate)
+        return "grpc://" + server.stdout.readline().split()[1].split("//")[-1]
+
+    def test_another_gi_is_used_where_there_is_one(self):
+        """Debian's, whose GLib is the process' then; by PYTHONPATH rather than by an environment of its own."""
+        said = python("import gi, muster\nprint(gi.__file__, muster.Tensor([1, 2]), muster.LocalMaster())",
+                      env=environment(PYTHONPATH="/usr/lib/python3/dist-packages"))
+        self.assertRegex(said, r"^/usr/lib/python3/dist-packages/gi/__init__.py <muster.Tensor int32 \[2\] \[1, 2\]> <muster.LocalMaster")
+
+    def test_mypy_finds_the_types(self):
+        with open(folder + "/typed.py", "w", encoding="utf-8") as file:
+            file.write("import muster\nmuster.Saver(muster.MetaGraph(), max_to_kep=3)\nx: int = muster.version()\n")
+        done = subprocess.run(["mypy", "--python-executable=" + venv + "/bin/python", "--cache-dir=" + folder + "/mypy", folder + "/typed.py"],
+                              stdout=subprocess.PIPE, text=True, timeout=PATIENCE, cwd=folder)
+        self.assertIn("max_to_kep", done.stdout)
+        self.assertIn("Incompatible types in assignment", done.stdout)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
