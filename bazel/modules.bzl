@@ -31,7 +31,7 @@ MODULES = {
     "saver/directory": ["base", "base/files", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "master"],
     "saver/tiers": ["base", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "checkpoint/edit", "saver/builder", "saver/directory"],
     "saver": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "master", "saver/builder", "saver/directory", "saver/tiers"],
-    "saver/async": ["base", "graph", "master", "saver"],
+    "saver/async": ["base", "graph", "master", "saver/builder", "saver"],
     "session": ["base", "graph", "graph/meta_graph", "rpc", "rpc/client", "master", "ready", "saver"],
     "session/cluster": ["base", "base/files", "rpc", "rpc/proto", "master", "master/remote"],
     "train/goodput": ["base"],

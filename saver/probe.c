@@ -9,8 +9,8 @@
 #include "checkpoint/store/storage_private.h"
 #include "graph/device_name_private.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes_private.h"
 #include "graph/meta_graph/meta_graph.h"
+#include "saver/builder/save_nodes_private.h"
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"
 
@@ -20,15 +20,6 @@
 #define NODE_SCOPE "muster_probe"
 
 /* --- who saves --- */
-
-static const MusterNode *
-node_of (MusterGraph *graph, const char *input)
-{
-  g_autofree char *name = NULL;
-
-  (void)muster_graph_split_input (input, &name);
-  return muster_graph_find_node (graph, name);
-}
 
 static void
 note_device (GArray *readers, const char *device)
@@ -46,30 +37,15 @@ compare_readers (gconstpointer a, gconstpointer b)
   return strcmp (((const MusterProbeReader *)a)->device, ((const MusterProbeReader *)b)->device);
 }
 
-/* Finds the devices of the SaveV2 nodes that the save op needs. What these nodes save is
- * irrelevant. */
+/* Finds the devices of the SaveV2 nodes that the save op needs. */
 static GArray *
 find_readers (MusterSaver *self)
 {
-  MusterGraph *graph = muster_meta_graph_graph (self->meta_graph);
   GArray *readers = muster_probe_readers_new ();
-  g_autoptr (GHashTable) seen = g_hash_table_new (g_direct_hash, g_direct_equal);
-  g_autoptr (GPtrArray) left = g_ptr_array_new ();
-  const MusterNode *save = node_of (graph, self->info.save_tensor);
-  if (save != NULL)
-    g_ptr_array_add (left, (gpointer)save);
-  while (left->len > 0) {
-    const MusterNode *node = g_ptr_array_steal_index (left, left->len - 1);
-    if (strcmp (node->kind->op, "SaveV2") == 0) {
-      note_device (readers, node->kind->device);
-      continue;
-    }
-    for (gsize i = 0; i < node->n_input; i++) {
-      const MusterNode *input = muster_graph_node (graph, muster_node_input (node, i, NULL));
-      if (g_hash_table_add (seen, (gpointer)input))
-        g_ptr_array_add (left, (gpointer)input);
-    }
-  }
+  g_autoptr (GPtrArray) saves =
+      muster_save_nodes_behind (muster_meta_graph_graph (self->meta_graph), self->info.save_tensor);
+  for (guint i = 0; i < saves->len; i++)
+    note_device (readers, ((const MusterNode *)saves->pdata[i])->kind->device);
   g_array_sort (readers, compare_readers);
   return readers;
 }
@@ -294,10 +270,8 @@ judge (const Query *self, const char *directory, GError **error)
   if (self->denied != NULL)
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "%s can't use '%s': %s", names,
                         directory, self->denied);
-  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "%s %s see '%s' of host '%s'; use a directory that %s see", names,
-                      is_one ? "doesn't" : "don't", directory, g_get_host_name (),
-                      is_one ? "both" : "all of them");
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "%s %s see '%s' of host '%s'", names,
+                      is_one ? "doesn't" : "don't", directory, g_get_host_name ());
 }
 
 static gboolean
@@ -347,21 +321,29 @@ probe (MusterSaver *self, MusterSession *session, const char *directory, gboolea
        gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_autoptr (MusterProbeNodes) nodes = NULL;
+  g_autofree char *unseen = NULL;
+  g_autoptr (GError) failure = NULL;
   gboolean is_seen = FALSE;
-  if (!muster_probe_recall (self->probe, session, directory, &nodes, &is_seen) &&
+  if (!muster_probe_recall (self->probe, session, directory, &nodes, &is_seen, &unseen) &&
       !nodes_for (self, session, &nodes, deadline_us, cancellable, error))
     return FALSE;
   if (nodes == NULL || (is_seen && !again))
     return TRUE;
+  if (unseen != NULL && !again)
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "%s", unseen);
   Query condition = {
       .nodes = nodes, .session = session, .deadline_us = deadline_us, .cancellable = cancellable};
   g_autoptr (MusterStorage) storage =
       muster_storage_bound (self->storage, deadline_us, self->clock, cancellable);
-  if (!muster_storage_make_directory (storage, directory, error) ||
-      !probe_with (self, storage, &condition, directory, error))
+  if (!muster_storage_make_directory (storage, directory, error))
     return FALSE;
-  muster_probe_remember_directory (self->probe, session, directory);
-  return TRUE;
+  const gboolean is_shared = probe_with (self, storage, &condition, directory, &failure);
+  if (is_shared || muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
+    muster_probe_remember_directory (self->probe, session, directory,
+                                     is_shared ? NULL : failure->message);
+  if (!is_shared)
+    g_propagate_error (error, g_steal_pointer (&failure));
+  return is_shared;
 }
 
 gboolean

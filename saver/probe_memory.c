@@ -6,7 +6,8 @@ struct _MusterProbe {
   /* guarded by lock */
   GWeakRef session;        /* the session that was probed last; the rest belongs to it */
   MusterProbeNodes *nodes; /* (owned) (nullable) NULL: the session can't be probed */
-  GHashTable *directories; /* (owned) a set: the directories that the session's devices see */
+  GHashTable *directories; /* (owned) a directory to why the session's devices don't see it; "":
+                              they do */
 };
 
 /* --- nodes --- */
@@ -57,7 +58,7 @@ muster_probe_new (void)
   MusterProbe *self = g_new0 (MusterProbe, 1);
   g_mutex_init (&self->lock);
   g_weak_ref_init (&self->session, NULL);
-  self->directories = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->directories = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   return self;
 }
 
@@ -75,14 +76,16 @@ muster_probe_free (MusterProbe *self)
 
 gboolean
 muster_probe_recall (MusterProbe *self, MusterSession *session, const char *directory,
-                     MusterProbeNodes **nodes, gboolean *is_seen)
+                     MusterProbeNodes **nodes, gboolean *is_seen, char **unseen)
 {
   g_mutex_lock (&self->lock);
   g_autoptr (MusterSession) known = g_weak_ref_get (&self->session);
   gboolean is_known = known == session;
   if (is_known) {
     *nodes = self->nodes != NULL ? g_atomic_rc_box_acquire (self->nodes) : NULL;
-    *is_seen = g_hash_table_contains (self->directories, directory);
+    const char *known_why = g_hash_table_lookup (self->directories, directory);
+    *is_seen = known_why != NULL && !*known_why;
+    *unseen = known_why != NULL && *known_why ? g_strdup (known_why) : NULL;
   }
   g_mutex_unlock (&self->lock);
   return is_known;
@@ -100,11 +103,13 @@ muster_probe_remember_nodes (MusterProbe *self, MusterSession *session, MusterPr
 }
 
 void
-muster_probe_remember_directory (MusterProbe *self, MusterSession *session, const char *directory)
+muster_probe_remember_directory (MusterProbe *self, MusterSession *session, const char *directory,
+                                 const char *unseen)
 {
   g_mutex_lock (&self->lock);
   g_autoptr (MusterSession) known = g_weak_ref_get (&self->session);
   if (known == session)
-    g_hash_table_add (self->directories, g_strdup (directory));
+    g_hash_table_replace (self->directories, g_strdup (directory),
+                          g_strdup (unseen != NULL ? unseen : ""));
   g_mutex_unlock (&self->lock);
 }

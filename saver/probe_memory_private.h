@@ -6,7 +6,7 @@
 G_BEGIN_DECLS
 
 /* MusterProbe caches a saver's probes (saver/probe.h): the session probed last, the nodes added to
- * it, and the directories that its devices see. Any thread. */
+ * it, and which directories its devices see. Any thread. */
 typedef struct _MusterProbe MusterProbe;
 
 /* A device that saves, and the node that reads on it. */
@@ -34,15 +34,17 @@ MusterProbe *muster_probe_new (void);
 void muster_probe_free (MusterProbe *self);
 
 /* FALSE if another session was probed last. Otherwise its nodes (transfer full), NULL if it can't
- * be probed, and whether its devices see the directory. */
+ * be probed, and whether its devices see the directory; or why they don't (transfer full)
+ * (nullable). */
 gboolean muster_probe_recall (MusterProbe *self, MusterSession *session, const char *directory,
-                              MusterProbeNodes **nodes, gboolean *is_seen);
+                              MusterProbeNodes **nodes, gboolean *is_seen, char **unseen);
 
 /* Makes session the one probed last; nodes is (nullable). */
 void muster_probe_remember_nodes (MusterProbe *self, MusterSession *session,
                                   MusterProbeNodes *nodes);
-/* Does nothing if another session was probed in the meantime. */
+/* unseen (nullable): why they don't see it. Does nothing if another session was probed in the
+ * meantime. */
 void muster_probe_remember_directory (MusterProbe *self, MusterSession *session,
-                                      const char *directory);
+                                      const char *directory, const char *unseen);
 
 G_END_DECLS

@@ -4,6 +4,7 @@
  * tensors are read here and fed in place of the outputs of the RestoreV2 nodes: in this process,
  * where feeding copies nothing and reads once, and wherever the restore op alone wouldn't do. Each
  * byte is read twice at most, the second time from the page cache. */
+#include "saver/probe_private.h"
 #include "saver/restore_private.h"
 
 /* There are two ways. The plain one runs the graph's restore op: the master reads the files, after
@@ -176,6 +177,15 @@ is_of_files (const GError *failure)
          muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
 }
 
+/* Reads and checks all of it, once. */
+static gboolean
+verify (MusterRestoreRun *self, const MusterRestoreOptions *options, GError **error)
+{
+  self->is_verified =
+      self->is_verified || muster_match_verify (&self->match, options, self->cancellable, error);
+  return self->is_verified;
+}
+
 /* Where several nodes read, the master reads and checks all of it before it assigns any, in the
  * place of the chief, so that nothing is read a third time. What it finds damaged is described by
  * the chief, which then looks for itself. */
@@ -189,7 +199,7 @@ read_on_master (MusterRestoreRun *self, GError **error)
     return TRUE;
   if (is_of_files (failure)) {
     self->is_masters = FALSE;
-    if (!muster_match_verify (&self->match, self->options, self->cancellable, error)) {
+    if (!verify (self, self->options, error)) {
       g_error_free (failure);
       return FALSE;
     }
@@ -203,8 +213,7 @@ run_restore_op (MusterRestoreRun *self, GError **error)
 {
   const gboolean is_one = self->match.plan->restores->len <= 1;
   GError *failure = NULL;
-  if (is_one ? !muster_match_verify (&self->match, self->options, self->cancellable, error)
-             : !read_on_master (self, error))
+  if (is_one ? !verify (self, self->options, error) : !read_on_master (self, error))
     return FALSE;
   self->is_masters = TRUE;
   self->is_torn = !is_one;
@@ -379,8 +388,7 @@ feed_there (MusterRestoreRun *self, GError **error)
 {
   MusterRestoreOptions silent = *self->options;
   silent.progress = NULL;
-  if (!check_sizes (self, error) ||
-      !muster_match_verify (&self->match, &silent, self->cancellable, error))
+  if (!check_sizes (self, error) || !verify (self, &silent, error))
     return FALSE;
   for (guint next = 0; next < self->runnable->len;) {
     g_auto (Batch) batch = {0};
@@ -395,22 +403,43 @@ feed_there (MusterRestoreRun *self, GError **error)
   return TRUE;
 }
 
-/* Returns TRUE if the master lacks the store, or may not use it. It then read nothing, and the
- * chief reads instead. */
+/* Returns TRUE if the master lacks the store, doesn't see the file that the chief has checked, or
+ * may not use it. It then read nothing, and the chief reads instead. */
 static gboolean
 is_unable (const MusterRestoreRun *self, const GError *failure)
 {
-  return !muster_storage_can_rename (self->saver->storage, self->prefix) &&
-         (muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED) ||
-          muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
-          muster_error_is (failure, MUSTER_ERROR_PERMISSION_DENIED));
+  if (muster_error_is (failure, MUSTER_ERROR_PERMISSION_DENIED))
+    return TRUE;
+  return muster_storage_can_rename (self->saver->storage, self->prefix)
+             ? self->is_verified && muster_error_is (failure, MUSTER_ERROR_NOT_FOUND)
+             : muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED) ||
+                   muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+/* Returns FALSE if the master doesn't see the chief's directory: it may have files of its own under
+ * the same name. What can't be found out, as in a directory that the chief can't write to, the
+ * restore op shows. */
+static gboolean
+is_shared (const MusterRestoreRun *self)
+{
+  MusterSaver *saver = self->saver;
+  g_autofree char *directory = g_path_get_dirname (self->prefix);
+  g_autoptr (GError) failure = NULL;
+  if (saver->gathered || !muster_storage_can_rename (saver->storage, directory))
+    return !saver->gathered;
+  return muster_saver_probe_once (saver, self->session, directory, self->deadline_us,
+                                  self->cancellable, &failure) ||
+         !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION);
 }
 
 static gboolean
 assign (MusterRestoreRun *self, GError **error)
 {
-  if (self->match.plan->can_feed && (self->is_here || !self->match.is_plain))
-    return self->is_here ? feed_here (self, error) : feed_there (self, error);
+  const gboolean can_feed = self->match.plan->can_feed;
+  if (can_feed && self->is_here)
+    return feed_here (self, error);
+  if (can_feed && (!self->match.is_plain || !is_shared (self)))
+    return feed_there (self, error);
   if (!self->match.is_plain) {
     return muster_fail (
         error, MUSTER_ERROR_UNIMPLEMENTED,
@@ -420,7 +449,7 @@ assign (MusterRestoreRun *self, GError **error)
   g_autoptr (GError) failure = NULL;
   if (run_restore_op (self, &failure))
     return TRUE;
-  if (!self->match.plan->can_feed || !is_unable (self, failure)) {
+  if (!can_feed || !is_unable (self, failure)) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }

@@ -19,6 +19,7 @@ typedef struct {
   GPtrArray *initialisers;   /* (owned) (element-type utf8) ops; borrowed from the meta graph */
   GPtrArray *initialised;    /* (owned) (element-type utf8) variables; borrowed likewise */
   guint64 done;              /* bytes read and fed */
+  gboolean is_verified;      /* the chief has read and checked all of it */
   /* What a failure at this point means. */
   gboolean is_masters; /* the checkpoint is complete and compatible, and the master failed */
   gboolean is_torn;    /* some variables may already have values from the checkpoint */

@@ -14,6 +14,7 @@
 #include "graph/graph_nodes_private.h"
 #include "master/step_check_private.h"
 #include "saver/consistent_cut_private.h"
+#include "saver/gather_private.h"
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"
 
@@ -44,8 +45,9 @@ typedef struct {
   MusterLease *lease;                /* (owned) (nullable) */
   MusterNewCheckpoint made;          /* its names are owned */
   char *path;                        /* (owned) where the master writes, by the master's path */
-  char *staged; /* (owned) (nullable) the staging directory's path, if the master can't write into
-                   the directory */
+  char *staged;  /* (owned) (nullable) the staging directory's path, if the master can't write into
+                    the directory */
+  char *gathers; /* (owned) (nullable) why this process writes what it reads through the session */
   GArray *metrics;          /* (owned) (nullable) (element-type MusterSideMetric) */
   GPtrArray *copied;        /* (owned) (nullable) the saveables' tensors, of the last try */
   char **left_out;          /* (owned) (nullable) those that couldn't be copied */
@@ -74,6 +76,7 @@ save_clear (Save *self)
   g_clear_pointer (&self->metrics, g_array_unref);
   g_free (self->path);
   g_free (self->staged);
+  g_free (self->gathers);
   g_clear_pointer (&self->copied, g_ptr_array_unref);
   g_strfreev (self->left_out);
   g_free (self->space.why);
@@ -247,7 +250,7 @@ check_lease (const Save *self, GError **error)
 /* Lets the master write to a staging directory on this host, because it can't write into the
  * object store; send_staged () uploads the files. */
 static gboolean
-stage (Save *self, const GError *why, GError **error)
+stage (Save *self, GError **error)
 {
   g_autofree char *name = g_path_get_basename (self->made.prefix);
   g_autofree char *hidden = g_strconcat (MUSTER_SAVING_PREFIX "00000000-", name, NULL);
@@ -256,10 +259,8 @@ stage (Save *self, const GError *why, GError **error)
   if (directory == NULL)
     return FALSE;
   if (!muster_saver_probe_once (self->saver, self->session, directory, self->deadline_us,
-                                self->cancellable, error)) {
-    g_prefix_error (error, "%s; saving through a local directory failed, too: ", why->message);
+                                self->cancellable, error))
     return FALSE;
-  }
   g_free (self->staged);
   g_free (self->path);
   self->staged = g_build_filename (directory, hidden, NULL);
@@ -267,20 +268,43 @@ stage (Save *self, const GError *why, GError **error)
   return TRUE;
 }
 
+/* From now on this process writes what it reads through the session, and syncs it. */
+static void
+gather_because (Save *self, const char *why)
+{
+  self->gathers = g_strdup (why);
+  self->made.is_here = TRUE;
+}
+
 static gboolean
 find_place (Save *self, GError **error)
 {
   MusterSaver *saver = self->saver;
   const char *directory = self->made.directory;
-  g_autoptr (GError) why = NULL;
-  if (self->made.is_here || muster_saver_probe_once (saver, self->session, directory,
-                                                     self->deadline_us, self->cancellable, &why))
+  g_autoptr (GError) why = NULL, no_stage = NULL;
+  if (self->made.is_here)
     return TRUE;
-  if (!muster_storage_can_rename (saver->storage, directory) &&
-      muster_error_is (why, MUSTER_ERROR_FAILED_PRECONDITION))
-    return stage (self, why, error);
-  g_propagate_error (error, g_steal_pointer (&why));
-  return FALSE;
+  if (saver->gathered) {
+    gather_because (self, "save-gathered is set");
+    return TRUE;
+  }
+  if (muster_saver_probe_once (saver, self->session, directory, self->deadline_us,
+                               self->cancellable, &why))
+    return TRUE;
+  if (!muster_error_is (why, MUSTER_ERROR_FAILED_PRECONDITION)) {
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  if (!muster_storage_can_rename (saver->storage, directory)) {
+    if (stage (self, &no_stage))
+      return TRUE;
+    if (!muster_error_is (no_stage, MUSTER_ERROR_FAILED_PRECONDITION)) {
+      g_propagate_error (error, g_steal_pointer (&no_stage));
+      return FALSE;
+    }
+  }
+  gather_because (self, why->message);
+  return TRUE;
 }
 
 /* Finds out whether this chief was replaced, before anything is written. */
@@ -385,6 +409,25 @@ run_save (const Save *self, const char *path, GError **error)
   return judge_writing (self, is_written, failure, error);
 }
 
+/* Reads the tensors of the save op through the session, and writes them under the temporary name.
+ */
+static gboolean
+run_gather (const Save *self, const char *path, GError **error)
+{
+  const MusterGathering what = {.session = self->session,
+                                .graph =
+                                    self->how->save_tensor != NULL ? self->ticket->graph : NULL,
+                                .save_tensor = self->how->save_tensor,
+                                .why = self->gathers,
+                                .directory = self->made.directory,
+                                .deadline_us = self->deadline_us,
+                                .cancellable = self->cancellable};
+  GError *failure = NULL;
+  const gboolean is_written =
+      muster_saver_gather (self->saver, &what, self->storage, path, &failure);
+  return judge_writing (self, is_written, failure, error);
+}
+
 /* Returns where the files are, by this process's path, until they are sent or published. */
 static const char *
 temporary_of (const Save *self)
@@ -426,9 +469,10 @@ write_once (gpointer data, GError **error)
     discard_quietly (self);
   self->has_parts = self->how->tensors != NULL ? self->how->tensors->len > 0
                                                : muster_saveables_has_any (self->saver->saveables);
-  g_autofree char *path =
-      self->has_parts ? part_of (self, self->path, "master") : g_strdup (self->path);
-  self->is_written = run_save (self, path, error);
+  const char *whole = self->gathers != NULL ? self->made.temporary : self->path;
+  g_autofree char *path = self->has_parts ? part_of (self, whole, "master") : g_strdup (whole);
+  self->is_written =
+      self->gathers != NULL ? run_gather (self, path, error) : run_save (self, path, error);
   return self->is_written && copy_saveables (self, error);
 }
 

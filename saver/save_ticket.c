@@ -42,6 +42,7 @@ muster_save_ticket_unref (MusterSaveTicket *self)
   g_slist_free_full (self->paths, g_free);
   g_object_unref (self->cancellable);
   g_strfreev (self->left_out);
+  g_clear_pointer (&self->graph, muster_graph_unref);
   g_free (self->why);
   g_clear_error (&self->error);
   muster_saved_clear (&self->saved);

@@ -40,7 +40,8 @@ struct _MusterSaveTicket {
   gboolean is_background;    /* its caller goes on before it has ended */
   double metric;             /* the value of the saver's metric for it; NAN: none; constant */
   char **left_out;           /* (owned) (nullable) set before the ticket is shared */
-  GCond changed;             /* with the log's lock */
+  MusterGraph *graph; /* (owned) (nullable) that has the save tensor of a snapshot; for its save */
+  GCond changed;      /* with the log's lock */
   /* guarded by the log's lock */
   GSList *paths; /* (owned) (element-type utf8) its path, and before it those that were told */
   gint64 step;

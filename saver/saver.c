@@ -127,6 +127,7 @@ set_options (MusterSaver *self, const MusterSaverOptions *options, GError **erro
   if (!options->no_meta_graph)
     self->directory.meta_graph = g_bytes_ref (muster_meta_graph_bytes (self->meta_graph));
   self->no_probe = options->no_probe;
+  self->gathered = options->gathered;
   self->pad_step_number = options->pad_step_number;
   self->save_timeout_us = options->save_timeout_us;
   self->storage = g_object_ref (options->storage ? options->storage : muster_default_storage ());
@@ -475,6 +476,7 @@ muster_saver_finalize (GObject *object)
   clear_consistent_cut (self);
   remove_staging (self);
   muster_tiers_free (self->tiers);
+  g_clear_pointer (&self->gathers, g_ptr_array_unref);
   muster_checkpoint_directory_clear (&self->directory);
   g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
   g_clear_object (&self->storage);

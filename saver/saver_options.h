@@ -18,6 +18,9 @@ G_BEGIN_DECLS
  * @base_name: (nullable): the checkpoints' name; `NULL`: `model.ckpt`
  * @no_meta_graph: write no `PREFIX.meta`
  * @no_probe: the first save doesn't check which devices see the directory ([method@Saver.probe])
+ * @gathered: (attributes flag=save-gathered of=train,save): the chief reads the variables through
+ *   its session and writes them, also where the master could. It does so in any case where the
+ *   master doesn't see the directory
  * @storage: (nullable): where checkpoints are; `NULL`: local files
  * @clock: (nullable): `NULL`: the machine's
  * @keep_every_n_hours: preserve a checkpoint every so many hours; 0: the SaverDef's; below 0: none
@@ -60,6 +63,7 @@ typedef struct {
   const char *base_name;
   gboolean no_meta_graph;
   gboolean no_probe;
+  gboolean gathered;
   MusterStorage *storage;
   MusterClock *clock;
   double keep_every_n_hours;

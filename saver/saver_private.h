@@ -30,6 +30,9 @@ struct _MusterSaver {
   MusterProbe *probe;                  /* (owned) any thread */
   MusterSaveLog *log;                  /* (owned) any thread */
   gboolean no_probe;
+  gboolean gathered;  /* it never asks the master to write */
+  GPtrArray *gathers; /* (owned) (nullable) (element-type MusterGather) of one session; with the
+                         lock on saves */
   MusterSaverConsistentCut consistent_cut; /* without functions: none */
   gpointer consistent_cut_data;
   GDestroyNotify consistent_cut_destroy;

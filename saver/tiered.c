@@ -294,6 +294,10 @@ probe_one (MusterSaver *self, MusterSession *session, guint tier, const char *du
   (void)muster_saver_tier (self, tier, &directory, &unused);
   if (muster_saver_probe_once (self, session, directory, deadline_us, cancellable, &failure))
     return TRUE;
+  if (muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION)) { /* saves are gathered there */
+    g_error_free (failure);
+    return TRUE;
+  }
   if (muster_tier_is_at_fault (failure))
     return may_go_on_without (self, tier, durable, failure, error);
   g_propagate_error (error, failure);

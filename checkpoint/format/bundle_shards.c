@@ -28,7 +28,9 @@
 #define INDEX_SIZE       (64 * 1024)
 
 typedef struct {
-  MusterTensor *tensor; /* (owned) */
+  MusterTensor *tensor; /* (owned) (nullable) NULL: it comes in parts */
+  MusterBundleNext next;
+  gpointer next_data;
   guint entry;
   guint64 size; /* bytes in the data file */
 } Item;
@@ -65,7 +67,7 @@ struct _MusterShards {
 static void
 item_clear (gpointer data)
 {
-  muster_tensor_unref (((Item *)data)->tensor);
+  g_clear_pointer (&((Item *)data)->tensor, muster_tensor_unref);
 }
 
 /* From now on the file is removed, unless it is kept. */
@@ -144,6 +146,17 @@ void
 muster_shards_note (MusterShards *self, guint entry, MusterTensor *tensor)
 {
   const Item item = {.tensor = muster_tensor_ref (tensor), .entry = entry};
+  g_array_append_val (self->items, item);
+}
+
+void
+muster_shards_note_parts (MusterShards *self, guint entry, const MusterBundleParts *parts)
+{
+  const gint64 n = muster_shape_n_elements (parts->n_dims, parts->dims);
+  const Item item = {.next = parts->next,
+                     .next_data = parts->user_data,
+                     .entry = entry,
+                     .size = (guint64)n * muster_dtype_size (parts->dtype)};
   g_array_append_val (self->items, item);
 }
 
@@ -250,7 +263,8 @@ plan (MusterShards *self)
 {
   for (guint i = 0; i < self->items->len; i++) {
     Item *item = &g_array_index (self->items, Item, i);
-    item->size = stored_size (item->tensor);
+    if (item->tensor != NULL)
+      item->size = stored_size (item->tensor);
   }
   self->n_shards = choose_n_shards (self);
   distribute (self);
@@ -397,14 +411,37 @@ put_strings (Shard *self, MusterTensor *tensor, MusterBundleEntry *entry, GError
   return TRUE;
 }
 
+/* Appends what comes next of a tensor. */
 static gboolean
-put_numbers (Shard *self, MusterTensor *tensor, MusterBundleEntry *entry, GError **error)
+put_part (Shard *self, const Item *item, const MusterBundleEntry *entry, guint64 *left,
+          guint32 *crc, GError **error)
+{
+  g_autoptr (MusterTensor) part = item->next (item->next_data, error);
+  if (part == NULL)
+    return FALSE;
+  const guint64 size = muster_tensor_n_bytes (part);
+  if (muster_tensor_dtype (part) != entry->dtype || size == 0 || size > *left)
+    return muster_fail (error, MUSTER_ERROR_UNKNOWN,
+                        "A part of %" G_GUINT64_FORMAT
+                        " bytes doesn't fit: the tensor has changed its shape or type",
+                        size);
+  *left -= size;
+  return put (self, muster_tensor_data (part), size, crc, error);
+}
+
+static gboolean
+put_numbers (Shard *self, const Item *item, MusterBundleEntry *entry, GError **error)
 {
   static const guint8 zeros[ALIGNMENT];
   guint32 crc = 0;
+  guint64 left = item->tensor == NULL ? item->size : 0;
   if (!put (self, zeros, (gsize)(entry->offset - self->offset), NULL, error) ||
-      !put (self, muster_tensor_data (tensor), (gsize)entry->size, &crc, error))
+      (item->tensor != NULL &&
+       !put (self, muster_tensor_data (item->tensor), (gsize)entry->size, &crc, error)))
     return FALSE;
+  while (left > 0)
+    if (!put_part (self, item, entry, &left, &crc, error))
+      return FALSE;
   entry->crc32c = muster_crc32c_mask (crc);
   return TRUE;
 }
@@ -419,7 +456,7 @@ write_items (Shard *self, GError **error)
     if (entry->shard != self->number)
       continue;
     if (!(entry->dtype == MUSTER_STRING ? put_strings (self, item->tensor, entry, error)
-                                        : put_numbers (self, item->tensor, entry, error)))
+                                        : put_numbers (self, item, entry, error)))
       return FALSE;
   }
   return flush (self, error) && muster_storage_sync (shards->storage, self->file, error);

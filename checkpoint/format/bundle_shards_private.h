@@ -2,6 +2,7 @@
 #pragma once
 
 #include "checkpoint/format/bundle_index_private.h"
+#include "checkpoint/format/bundle_writer_private.h"
 
 G_BEGIN_DECLS
 
@@ -21,6 +22,8 @@ void muster_shards_set_number (MusterShards *self, guint n);
 
 /* Notes the tensor of the index's entry number `entry`. */
 void muster_shards_note (MusterShards *self, guint entry, MusterTensor *tensor);
+/* The same for one that comes in parts; its dims are the entry's. */
+void muster_shards_note_parts (MusterShards *self, guint entry, const MusterBundleParts *parts);
 
 /* Notes the tensors of the index's first entries. */
 void muster_shards_note_all (MusterShards *self, MusterTensor *const *tensors, guint n);

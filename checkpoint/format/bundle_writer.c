@@ -168,17 +168,42 @@ entry_for (MusterTensor *tensor)
                              .dims = muster_tensor_dims (tensor)};
 }
 
+/* What is added: a tensor, or one that comes in parts. */
+typedef struct {
+  MusterBundleEntry entry;
+  MusterTensor *tensor;           /* (nullable) */
+  const MusterBundleParts *parts; /* (nullable) */
+} Added;
+
+static Added
+added_tensor (MusterTensor *tensor)
+{
+  return (Added){.entry = entry_for (tensor), .tensor = tensor};
+}
+
 /* Notes a tensor. Its place is assigned when all are known. */
 static gboolean
-note (MusterBundleWriter *self, const void *key, gsize key_size, MusterTensor *tensor,
-      GError **error)
+note (MusterBundleWriter *self, const void *key, gsize key_size, const Added *added, GError **error)
 {
-  const MusterBundleEntry entry = entry_for (tensor);
   if (!check_unfinished (self, error))
     return FALSE;
-  record (self, key, key_size, &entry);
-  muster_shards_note (self->shards, self->index->entries->len - 1, tensor);
+  record (self, key, key_size, &added->entry);
+  const guint entry = self->index->entries->len - 1;
+  if (added->tensor != NULL)
+    muster_shards_note (self->shards, entry, added->tensor);
+  else
+    muster_shards_note_parts (self->shards, entry, added->parts);
   return TRUE;
+}
+
+static gboolean
+add_whole (MusterBundleWriter *self, const char *name, const Added *added, GError **error)
+{
+  if (*name == '\0' || !g_utf8_validate (name, -1, NULL))
+    return invalid (name, "a name must be UTF-8 and not empty", error);
+  if (lookup (self, name, strlen (name)) != NULL)
+    return already_there (name, "", error);
+  return note (self, name, strlen (name), added, error);
 }
 
 gboolean
@@ -186,11 +211,8 @@ muster_bundle_writer_add (MusterBundleWriter *self, const char *name, MusterTens
                           GError **error)
 {
   muster_require (error, FALSE, self, name, tensor);
-  if (*name == '\0' || !g_utf8_validate (name, -1, NULL))
-    return invalid (name, "a name must be UTF-8 and not empty", error);
-  if (lookup (self, name, strlen (name)) != NULL)
-    return already_there (name, "", error);
-  return note (self, name, strlen (name), tensor, error);
+  const Added added = added_tensor (tensor);
+  return add_whole (self, name, &added, error);
 }
 
 /* The names, each ended by a NUL, stay valid; the dims are copied into the arena. */
@@ -233,7 +255,7 @@ muster_bundle_writer_add_all (MusterBundleWriter *self, MusterBundleNames *names
 
 /* Checks that the part has its slice's size, and that the slice lies inside the shape. */
 static gboolean
-check_part (const MusterSliceSpec *spec, const char *name, MusterTensor *tensor,
+check_part (const MusterSliceSpec *spec, const char *name, const MusterBundleEntry *entry,
             MusterExtent *place, GError **error)
 {
   if (!spec->has_shape)
@@ -241,9 +263,9 @@ check_part (const MusterSliceSpec *spec, const char *name, MusterTensor *tensor,
   if (muster_shape_n_elements (spec->n_dims, spec->dims) < 0 ||
       !muster_slice_resolve (spec->n_dims, spec->dims, spec->extents, place))
     return invalid (name, "its slice extends outside the whole tensor's shape", error);
-  gboolean fits = muster_tensor_n_dims (tensor) == spec->n_dims;
+  gboolean fits = entry->n_dims == spec->n_dims;
   for (int d = 0; fits && d < spec->n_dims; d++)
-    fits = muster_tensor_dims (tensor)[d] == place[d].length;
+    fits = entry->dims[d] == place[d].length;
   return fits || invalid (name, "its shape differs from its slice's", error);
 }
 
@@ -266,29 +288,27 @@ check_whole (const MusterIndexEntry *whole, const MusterSliceSpec *spec, const M
   return TRUE;
 }
 
-gboolean
-muster_bundle_writer_add_slice (MusterBundleWriter *self, const char *name, const char *slice,
-                                MusterTensor *tensor, GError **error)
+static gboolean
+add_slice (MusterBundleWriter *self, const char *name, const char *slice, const Added *added,
+           GError **error)
 {
-  muster_require (error, FALSE, self, name, slice, tensor);
-
   MusterSliceSpec spec;
   MusterExtent place[MUSTER_MAX_DIMS];
-  const MusterDType dtype = muster_tensor_dtype (tensor);
+  const MusterDType dtype = added->entry.dtype;
   if (!muster_slice_spec_parse (&spec, slice, error) ||
-      !check_part (&spec, name, tensor, place, error))
+      !check_part (&spec, name, &added->entry, place, error))
     return FALSE;
   MusterIndexEntry *whole = lookup (self, name, strlen (name));
   if (whole != NULL && !check_whole (whole, &spec, place, name, dtype, error))
     return FALSE;
   if (muster_slice_is_whole (spec.n_dims, spec.dims, place))
-    return muster_bundle_writer_add (self, name, tensor, error);
+    return add_whole (self, name, added, error);
   if (*name == '\0' || !g_utf8_validate (name, -1, NULL))
     return invalid (name, "a name must be UTF-8 and not empty", error);
 
   g_autoptr (GByteArray) key = g_byte_array_new ();
   muster_slice_append_key (key, name, spec.n_dims, spec.extents);
-  if (!note (self, key->data, key->len, tensor, error))
+  if (!note (self, key->data, key->len, added, error))
     return FALSE;
   const MusterBundleEntry entry = {
       .dtype = dtype, .n_dims = spec.n_dims, .dims = spec.dims, .is_sliced = TRUE};
@@ -298,6 +318,26 @@ muster_bundle_writer_add_slice (MusterBundleWriter *self, const char *name, cons
     whole = record (self, name, strlen (name), &entry);
   muster_bundle_index_add_slice (self->index, whole, spec.extents);
   return TRUE;
+}
+
+gboolean
+muster_bundle_writer_add_slice (MusterBundleWriter *self, const char *name, const char *slice,
+                                MusterTensor *tensor, GError **error)
+{
+  muster_require (error, FALSE, self, name, slice, tensor);
+  const Added added = added_tensor (tensor);
+  return add_slice (self, name, slice, &added, error);
+}
+
+gboolean
+muster_bundle_writer_add_parts (MusterBundleWriter *self, const char *name, const char *slice,
+                                const MusterBundleParts *parts, GError **error)
+{
+  const Added added = {
+      .entry = {.dtype = parts->dtype, .n_dims = parts->n_dims, .dims = parts->dims},
+      .parts = parts};
+  return *slice ? add_slice (self, name, slice, &added, error)
+                : add_whole (self, name, &added, error);
 }
 
 static gboolean

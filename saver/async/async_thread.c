@@ -224,6 +224,7 @@ write_one (MusterAsyncCore *self, MusterAsyncRequest *request)
   gint64 started_us = muster_clock_now_us (self->clock);
   g_autoptr (GError) failure = NULL;
 
+  request->ticket->graph = muster_graph_ref (muster_snapshot_graph (snapshot));
   muster_log (G_LOG_LEVEL_DEBUG, "save", "MESSAGE",
               "Starting async checkpoint save on the device: %s",
               muster_snapshot_device (snapshot));

@@ -8,13 +8,12 @@
 #include "base/protowire_private.h"
 #include "base/require_private.h"
 #include "graph/graph_builder.h"
-#include "graph/graph_nodes_private.h"
+#include "saver/builder/save_nodes_private.h"
 
 /* GraphDef's and NodeDef's fields. */
 enum { GRAPH_NODE = 1, GRAPH_VERSIONS = 4, NODE_NAME = 1, NODE_INPUT = 3 };
 
-#define FIRST_TENSOR 3  /* of a SaveV2's inputs: before it come prefix, names and slices */
-#define MAX_CHAIN    16 /* maximum number of nodes in a row that only pass a value on */
+#define MAX_CHAIN 16 /* maximum number of nodes in a row that only pass a value on */
 
 struct _MusterSnapshot {
   MusterSession *session; /* (owned) */
@@ -23,6 +22,7 @@ struct _MusterSnapshot {
   char *reserve_op;       /* (owned) */
   char *save_tensor;      /* (owned) */
   char *device;           /* (owned) */
+  MusterGraph *graph;     /* (owned) with the snapshot's nodes */
 };
 
 /* --- which nodes --- */
@@ -112,16 +112,6 @@ walk_from (Walk *self, MusterGraph *graph, const char *save_tensor, GError **err
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "'%s' can't be saved from a snapshot: it has no SaveV2 input", save_tensor);
-}
-
-static MusterDType
-saved_dtype (const MusterNode *save, gsize tensor)
-{
-  const Tensorflow__AttrValue *dtypes = muster_node_attr (save, "dtypes");
-  if (dtypes == NULL || dtypes->value_case != TENSORFLOW__ATTR_VALUE__VALUE_LIST ||
-      tensor >= dtypes->list->n_type)
-    return MUSTER_INVALID;
-  return (MusterDType)dtypes->list->type[tensor];
 }
 
 /* Returns the node behind those that only pass a value on. */
@@ -216,7 +206,7 @@ static char *
 add_shadow (Extension *self, const MusterNode *save, gsize i, const char *input)
 {
   MusterGraph *graph = self->walk.graph;
-  const MusterDType dtype = saved_dtype (save, i - FIRST_TENSOR);
+  const MusterDType dtype = muster_save_node_dtype (save, i);
   const MusterNode *node = muster_graph_node (graph, muster_node_input (save, i, NULL));
   const char *device = node->kind->device;
   g_autofree char *base = g_strdup_printf ("%s/%u/%s", self->scope, self->assigns->len, node->name);
@@ -260,7 +250,7 @@ renamed_input (Extension *self, const MusterNode *node, gsize i)
 {
   g_autofree char *input = muster_graph_input_text (self->walk.graph, node, i);
 
-  if (is_save (node) && i >= FIRST_TENSOR && input[0] != '^')
+  if (is_save (node) && i >= MUSTER_SAVE_TENSORS && input[0] != '^')
     return g_strdup (shadow_for (self, node, i, input));
   if (!is_in (&self->walk, muster_node_input (node, i, NULL)))
     return g_steal_pointer (&input);
@@ -386,6 +376,7 @@ muster_snapshot_new (MusterSession *session, MusterGraph *graph, const char *sav
   g_autoptr (MusterGraph) extra = extension_end (&extension, error);
   if (extra == NULL || !muster_session_extend (session, extra, deadline_us, cancellable, error))
     return NULL;
+  self->graph = muster_graph_extended (graph, extra);
   return g_steal_pointer (&self);
 }
 
@@ -400,6 +391,7 @@ muster_snapshot_free (MusterSnapshot *self)
   g_free (self->reserve_op);
   g_free (self->save_tensor);
   g_free (self->device);
+  g_clear_pointer (&self->graph, muster_graph_unref);
   g_free (self);
 }
 
@@ -458,13 +450,19 @@ muster_snapshot_device (MusterSnapshot *self)
   return self->device;
 }
 
+MusterGraph *
+muster_snapshot_graph (MusterSnapshot *self)
+{
+  return self->graph;
+}
+
 /* --- size --- */
 
 /* Adds the size of the variable behind an input, whose node has the shape. */
 static gboolean
 add_size (MusterGraph *graph, const MusterNode *save, gsize i, guint64 *size)
 {
-  const MusterDType dtype = saved_dtype (save, i - FIRST_TENSOR);
+  const MusterDType dtype = muster_save_node_dtype (save, i);
   const MusterNode *node = source_of (graph, save, i);
   gint64 dims[MUSTER_MAX_DIMS];
   if (g_str_equal (node->kind->op, "ReadVariableOp") && node->n_input > 0)
@@ -489,7 +487,7 @@ muster_snapshot_size (MusterGraph *graph, const char *save_tensor, gboolean *is_
   *is_exact = walk_from (&walk, graph, save_tensor, NULL);
   for (guint i = 0; i < walk.order->len; i++) {
     const MusterNode *node = muster_graph_node (graph, g_array_index (walk.order, gsize, i));
-    for (gsize j = FIRST_TENSOR; is_save (node) && j < node->n_input; j++)
+    for (gsize j = MUSTER_SAVE_TENSORS; is_save (node) && j < node->n_input; j++)
       if (!muster_node_input_is_control (node, j) && !add_size (graph, node, j, &size))
         *is_exact = FALSE;
   }

@@ -41,6 +41,8 @@ void muster_snapshot_drop (MusterSnapshot *self, gint64 timeout_us);
 
 /* The tensor that saves the shadows. It uses the same filename tensor as the original. Borrowed. */
 const char *muster_snapshot_save_tensor (MusterSnapshot *self);
+/* The graph that has it. Borrowed. */
+MusterGraph *muster_snapshot_graph (MusterSnapshot *self);
 /* The device of the first SaveV2; "" for none. Borrowed. */
 const char *muster_snapshot_device (MusterSnapshot *self);
 

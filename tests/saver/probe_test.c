@@ -184,9 +184,8 @@ MUSTER_TEST (SaverProbe, names_each_task_that_does_not_see_the_directory)
   MUSTER_EXPECT_FALSE (probe (&f, "run", &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
-  g_autofree char *wanted = g_strdup_printf (
-      "ps:0, ps:1 don't see 'run' of host '%s'; use a directory that all of them see",
-      g_get_host_name ());
+  g_autofree char *wanted =
+      g_strdup_printf ("ps:0, ps:1 don't see 'run' of host '%s'", g_get_host_name ());
   MUSTER_EXPECT_STREQ (error ? error->message : NULL, wanted);
   MUSTER_EXPECT_EQ (n_files (&f, "run"), 0u);
 }
@@ -267,16 +266,8 @@ MUSTER_TEST (SaverProbe, says_what_keeps_the_chief_from_writing)
  * process: there is nothing to ask. */
 MUSTER_TEST (SaverProbe, comes_before_the_first_save)
 {
-  g_auto (Fixture) f = set_up (TRUE, FALSE);
-  g_autoptr (GError) error = NULL;
-  g_autofree char *unseen = muster_saver_save (f.saver, MUSTER_SESSION (f.session), "run", 1,
-                                               test_deadline (), NULL, &error);
-  MUSTER_EXPECT_NULL (unseen);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
-  MUSTER_EXPECT_TRUE (error && strstr (error->message, "ps:0, ps:1 don't see"));
-
   g_auto (Fixture) shared = set_up (TRUE, TRUE);
-  g_clear_error (&error);
+  g_autoptr (GError) error = NULL;
   for (gint64 step = 1; step <= 2; step++) {
     g_autofree char *saved = muster_saver_save (shared.saver, MUSTER_SESSION (shared.session),
                                                 "run", step, test_deadline (), NULL, &error);

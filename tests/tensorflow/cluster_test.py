@@ -40,6 +40,7 @@ class Cluster(peer.TestCase):
             with tf.device("/job:ps/task:0"):
                 v1.get_variable("b", initializer=[1., 2.], use_resource=False)
                 v1.get_variable("c", initializer=[4, 5, 6], use_resource=True)
+                v1.get_variable("p", [3, 2], initializer=v1.ones_initializer(), partitioner=v1.fixed_size_partitioner(2))
             with tf.device("/job:worker/task:0"):
                 v1.get_variable("a", initializer=3, use_resource=True)
             v1.add_to_collection(v1.GraphKeys.INIT_OP, v1.global_variables_initializer())
@@ -54,18 +55,29 @@ class Cluster(peer.TestCase):
 
 
 class Probe(Cluster):
-    """A task of TensorFlow's that doesn't see the chief's directory is named before the save."""
+    """A task of TensorFlow's that doesn't see the chief's directory: the chief reads the variables through its session, and writes them."""
 
-    def test_names_the_task_in_another_mount_namespace(self):
+    def test_saves_and_restores_without_a_shared_directory(self):
         mounts = self.mounts()
         folder = self.folder()
         script = 'mount -t tmpfs none "$0" && exec "$@"'
-        target = self.cluster(*mounts, "sh", "-c", script, folder)
-        where = ["--meta-graph=" + self.model(), "--master=" + target, "--timeout=60"]
-        peer.muster("prepare", *where)
-        said = peer.muster("save", *where, "--checkpoint-dir=" + folder, code=4)
-        self.assertRegex(said, "ps:0 doesn't see '%s' of host '.*'; use a directory that both see" % folder)
-        self.assertEqual(os.listdir(folder), [])
+        built = self.model()
+
+        def where():
+            return ["--meta-graph=" + built, "--master=" + self.cluster(*mounts, "sh", "-c", script, folder), "--timeout=60"]
+
+        first = where()
+        peer.muster("prepare", *first)
+        done = subprocess.run([peer.MUSTER, "save", *first, "--checkpoint-dir=" + folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              check=True, text=True)
+        self.assertRegex(done.stderr, "written by the chief, because ps:0 doesn't see '%s' of host '.*'" % folder)
+        prefix = v1.train.latest_checkpoint(folder)
+        reader = tf.train.load_checkpoint(prefix)
+        self.assertEqual({name: reader.get_tensor(name).tolist() for name, _ in tf.train.list_variables(prefix)},
+                         {"a": 3, "b": [1., 2.], "c": [4, 5, 6], "p": [[1., 1.]] * 3})
+        self.assertIn("2 slices", peer.muster("checkpoint", "show", prefix))
+        self.assertEqual([name for name in os.listdir(folder) if "probe" in name], [])
+        self.assertIn("restored " + prefix, peer.muster("prepare", *where(), "--checkpoint-dir=" + folder))
 
     def test_is_content_where_all_tasks_see_it(self):
         folder = self.folder()
@@ -73,7 +85,7 @@ class Probe(Cluster):
         peer.muster("prepare", *where)
         peer.muster("save", *where, "--checkpoint-dir=" + folder)
         prefix = v1.train.latest_checkpoint(folder)
-        self.assertEqual(sorted(name for name, _ in tf.train.list_variables(prefix)), ["a", "b", "c"])
+        self.assertEqual(sorted(name for name, _ in tf.train.list_variables(prefix)), ["a", "b", "c", "p"])
         self.assertEqual([name for name in os.listdir(folder) if "probe" in name], [])
 
 
@@ -134,7 +146,7 @@ class OwnEyes(Cluster):
             v1.train.import_meta_graph(built)
             unset = v1.report_uninitialized_variables()
             with v1.Session(target) as session:
-                self.assertEqual(len(session.run(unset)), 3)
+                self.assertEqual(len(session.run(unset)), 5)
 
 
 if __name__ == "__main__":
