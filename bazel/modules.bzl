@@ -42,6 +42,7 @@ MODULES = {
     "train/position": ["base", "graph", "graph/meta_graph", "checkpoint/format", "master", "saver/builder", "saver", "train/monitored"],
     "train/elastic": ["base", "master", "ready", "session", "train/goodput", "train/monitored", "train/position"],
     "train": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "ready", "saver", "train/monitored", "train/preemption", "train/completion", "train/hooks", "train/position", "train/elastic"],
+    "train/evaluation": ["base", "graph", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "master", "session", "train/monitored", "train/completion", "train/hooks", "train/position", "train"],
     "callbacks": ["base", "base/files", "checkpoint/store", "checkpoint/stores", "checkpoint/state", "master", "saver/builder", "saver"],
     "jobs": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "master", "saver/builder", "saver", "saver/async", "session", "train/goodput", "train/monitored"],
     "engine/resources": ["base", "graph", "checkpoint/store"],
@@ -70,7 +71,7 @@ MODULES = {
     "cli/certs": ["base", "base/files", "rpc", "cli/common"],
     "cli/terminal": ["checkpoint/state", "cli/output", "cli/common"],
     "cli/checkpoint": ["base/files", "graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "checkpoint/edit", "saver/tiers", "cli/output", "cli/common", "cli/terminal"],
-    "cli/commands": ["base", "graph", "checkpoint/store", "checkpoint/s3", "checkpoint/stores", "rpc", "rpc/proto", "rpc/client", "rpc/server", "master", "master/remote", "ready", "saver/tiers", "session/cluster", "train/completion", "train/monitored", "train/position", "train", "engine/session", "tensorflow", "status", "server", "cli/output", "cli/common", "cli/terminal"],
+    "cli/commands": ["base", "graph", "checkpoint/store", "checkpoint/s3", "checkpoint/stores", "rpc", "rpc/proto", "rpc/client", "rpc/server", "master", "master/remote", "ready", "saver/tiers", "session/cluster", "train/completion", "train/monitored", "train/position", "train/evaluation", "train", "engine/session", "tensorflow", "status", "server", "cli/output", "cli/common", "cli/terminal"],
     "cli/doctor": ["base", "base/files", "checkpoint/store", "checkpoint/stores", "checkpoint/state", "rpc", "rpc/proto", "master", "master/remote", "saver/directory", "status", "cli/output", "cli/common", "cli/checkpoint"],
     "cli": ["base", "engine/session", "tensorflow", "cli/output", "cli/common", "cli/certs", "cli/terminal", "cli/checkpoint", "cli/commands", "cli/doctor"],
 }

@@ -28,6 +28,8 @@ static const struct {
      "wait until another task has made a model ready, and show what is missing"},
     {"train", muster_cli_train,
      "train a model from the last checkpoint to a global step, as its chief or a worker"},
+    {"evaluate", muster_cli_evaluate,
+     "evaluate a job's checkpoints beside it, and mark them with the values"},
     {"inspect", muster_cli_inspect,
      "describe a graph: what it needs, and the commands that train, prepare and evaluate it"},
     {"status", muster_cli_status, "show a master's state: models, chiefs, waiting clients, limits"},

@@ -73,3 +73,16 @@ muster_saver_begin_run (MusterSaver *self, const char *directory, const char *re
          muster_checkpoint_directory_begin_run (&self->directory, lease, directory, &run,
                                                 deadline_us, cancellable, error);
 }
+
+gboolean
+muster_saver_end_run (MusterSaver *self, const char *directory, gint64 step, gint64 deadline_us,
+                      GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, directory);
+
+  if (self->is_empty)
+    return TRUE;
+  g_autoptr (MusterLease) lease = muster_checkpoint_directory_lease (&self->directory);
+  return muster_checkpoint_directory_end_run (&self->directory, lease, directory, step, deadline_us,
+                                              cancellable, error);
+}

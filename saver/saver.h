@@ -165,6 +165,23 @@ gboolean muster_saver_begin_run (MusterSaver *self, const char *directory,
                                  gint64 deadline_us, GCancellable *cancellable, GError **error);
 
 /**
+ * muster_saver_end_run:
+ * @self: a saver
+ * @directory: a directory of checkpoints
+ * @step: the job's last step
+ * @deadline_us: when to give up
+ * @cancellable: (nullable): stops it
+ * @error: return location for an error
+ *
+ * Notes in the directory's side file that its job is over, at that step, for those who see no more
+ * of it than the directory: [func@evaluate] ends there. The next run that begins takes it back.
+ *
+ * Returns: `TRUE` if it is noted
+ */
+gboolean muster_saver_end_run (MusterSaver *self, const char *directory, gint64 step,
+                               gint64 deadline_us, GCancellable *cancellable, GError **error);
+
+/**
  * muster_saver_set_goodput:
  * @self: a saver
  * @goodput: the job's account of its time

@@ -6,6 +6,7 @@
 #include "train/training_observer_private.h"
 
 #include "base/error.h"
+#include "base/log_private.h"
 #include "saver/restore.h"
 #include "saver/tiered.h"
 #include "train/monitored/run_context_private.h"
@@ -334,12 +335,30 @@ announce_preemption (MusterTrainingHook *self, gint64 deadline_us, GCancellable 
                                MIN (in_us (self, ANNOUNCE_US), deadline_us), cancellable, NULL);
 }
 
+/* Those who see only the directory wait on if it can't be noted there. */
+static void
+note_end (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable)
+{
+  const char *directory = self->training->session.checkpoint_dir;
+  g_autoptr (GError) failure = NULL;
+  if (self->saver == NULL || directory == NULL ||
+      muster_saver_end_run (self->saver, directory, self->state.step,
+                            MIN (in_us (self, ANNOUNCE_OVER_US), deadline_us), cancellable,
+                            &failure))
+    return;
+  muster_log (G_LOG_LEVEL_WARNING, "end-not-noted", "MESSAGE",
+              "can't note in '%s' that the job is over: %s", directory, failure->message);
+}
+
 static gboolean
 end_job (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   if (!self->trained->is_reached)
     announce_preemption (self, deadline_us, cancellable);
-  if (self->lease == NULL || !self->training->ends_job || !self->trained->is_reached ||
+  if (!self->training->ends_job || !self->trained->is_reached)
+    return TRUE;
+  note_end (self, deadline_us, cancellable);
+  if (self->lease == NULL ||
       announce (self, MUSTER_CHIEF_OVER, MIN (in_us (self, ANNOUNCE_OVER_US), deadline_us),
                 cancellable, error))
     return TRUE;

@@ -4,9 +4,41 @@
 #include "base/fields_private.h"
 #include "train/hooks/saver_observer_private.h"
 
+#include <math.h>
+#include <string.h>
+
 /* --- the state --- */
 
 MUSTER_DEFINE_OPTIONS (MusterTrainingState, muster_training_state)
+
+/* --- an evaluation --- */
+
+MUSTER_DEFINE_OPTIONS (MusterEvaluated, muster_evaluated)
+
+double
+muster_evaluated_value (const MusterEvaluated *self, const char *metric)
+{
+  g_return_val_if_fail (self != NULL && metric != NULL, 0);
+
+  for (guint i = 0; self->values != NULL && i < self->values->len; i++) {
+    const char *name = self->metrics[i], *slash = strchr (name, '/');
+    if (strcmp (name, metric) == 0 || (slash != NULL && strcmp (slash + 1, metric) == 0))
+      return g_array_index (self->values, double, i);
+  }
+  return NAN;
+}
+
+void
+muster_evaluated_clear (MusterEvaluated *self)
+{
+  g_return_if_fail (self != NULL);
+
+  g_free (self->prefix);
+  g_strfreev (self->metrics);
+  g_clear_pointer (&self->values, g_array_unref);
+  g_free (self->why);
+  *self = (MusterEvaluated){.step = -1};
+}
 
 /* --- the observer --- */
 
@@ -16,7 +48,7 @@ struct _MusterTrainingObserver {
 
 G_DEFINE_FINAL_TYPE (MusterTrainingObserver, muster_training_observer, G_TYPE_OBJECT)
 
-enum { WAITING, READY, LOST, ROLE, PROGRESS, N_SIGNALS };
+enum { WAITING, READY, LOST, ROLE, PROGRESS, EVALUATED, N_SIGNALS };
 static guint signals[N_SIGNALS];
 
 /* What they tell isn't copied. */
@@ -39,6 +71,9 @@ muster_training_observer_class_init (MusterTrainingObserverClass *klass)
   signals[PROGRESS] =
       g_signal_new ("progress", type, G_SIGNAL_RUN_LAST, 0, muster_observer_any, NULL, NULL,
                     G_TYPE_BOOLEAN, 1, MUSTER_TYPE_TRAINING_STATE | G_SIGNAL_TYPE_STATIC_SCOPE);
+  signals[EVALUATED] =
+      g_signal_new ("evaluated", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE, 1,
+                    MUSTER_TYPE_EVALUATED | G_SIGNAL_TYPE_STATIC_SCOPE);
   muster_save_signals_install (type);
 }
 
@@ -97,4 +132,11 @@ muster_training_observer_progress (MusterTrainingObserver *self, const MusterTra
   if (self != NULL)
     g_signal_emit (self, signals[PROGRESS], 0, state, &stops);
   return stops;
+}
+
+void
+muster_training_observer_evaluated (MusterTrainingObserver *self, const MusterEvaluated *evaluated)
+{
+  if (self != NULL)
+    g_signal_emit (self, signals[EVALUATED], 0, evaluated);
 }

@@ -43,10 +43,57 @@ typedef struct {
 GType muster_training_state_get_type (void);
 
 /**
+ * MusterEvaluated:
+ * @prefix: (nullable): the checkpoint; NULL: none was evaluated
+ * @step: its global step; -1: unknown
+ * @metrics: (nullable) (array zero-terminated=1): the names that it is marked with: "eval/accuracy"
+ * @values: (nullable) (element-type gdouble): the value of each; [method@Evaluated.value]
+ * @n_rows: the number of rows that were fed; of the graph's own input: of batches
+ * @took_us: the time for restoring and evaluating it, in microseconds
+ * @n_evaluated: the number of checkpoints evaluated so far
+ * @why: (nullable): why it has no values, or isn't marked with them: it is damaged, or was removed
+ *
+ * An evaluation of a checkpoint. Clear it.
+ */
+typedef struct {
+  char *prefix;
+  gint64 step;
+  char **metrics;
+  GArray *values;
+  gint64 n_rows;
+  gint64 took_us;
+  guint n_evaluated;
+  char *why;
+} MusterEvaluated;
+
+#define MUSTER_TYPE_EVALUATED (muster_evaluated_get_type ())
+GType muster_evaluated_get_type (void);
+
+/**
+ * muster_evaluated_value:
+ * @self: an evaluation
+ * @metric: a name, as the checkpoint is marked with it or without its first part: "accuracy"
+ *
+ * The value of a metric.
+ *
+ * Returns: the value; NaN if there is none
+ */
+double muster_evaluated_value (const MusterEvaluated *self, const char *metric);
+
+/**
+ * muster_evaluated_clear:
+ * @self: an evaluation
+ *
+ * Frees what it contains, and empties it.
+ */
+void muster_evaluated_clear (MusterEvaluated *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterEvaluated, muster_evaluated_clear)
+
+/**
  * MusterTrainingObserver:
  *
- * Emits signals for the events of muster_train (), on the training thread. Set it in
- * [struct@Training].
+ * Emits signals for the events of muster_train () and muster_evaluate (), on the thread of the
+ * call. Set it in [struct@Training] or [struct@EvaluateOptions].
  */
 #define MUSTER_TYPE_TRAINING_OBSERVER (muster_training_observer_get_type ())
 G_DECLARE_FINAL_TYPE (MusterTrainingObserver, muster_training_observer, MUSTER, TRAINING_OBSERVER,
@@ -127,6 +174,14 @@ G_DECLARE_FINAL_TYPE (MusterTrainingObserver, muster_training_observer, MUSTER, 
  * @n_left_out: failures since the last one that was reported, but for this one
  *
  * A save or a copy has failed, and training continues. Emitted at most every ten seconds.
+ */
+
+/**
+ * MusterTrainingObserver::evaluated:
+ * @self: the observer
+ * @evaluated: its values; or why it was passed over
+ *
+ * A checkpoint was evaluated, or can't be.
  */
 
 /**

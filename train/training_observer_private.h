@@ -20,5 +20,7 @@ gboolean muster_training_observer_has_listener (MusterTrainingObserver *self);
 /* TRUE if a handler ends the training. */
 gboolean muster_training_observer_progress (MusterTrainingObserver *self,
                                             const MusterTrainingState *state);
+void muster_training_observer_evaluated (MusterTrainingObserver *self,
+                                         const MusterEvaluated *evaluated);
 
 G_END_DECLS

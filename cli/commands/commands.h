@@ -11,6 +11,7 @@ int muster_cli_prepare (int argc, char **argv);
 int muster_cli_wait (int argc, char **argv);
 int muster_cli_inspect (int argc, char **argv);
 int muster_cli_train (int argc, char **argv);
+int muster_cli_evaluate (int argc, char **argv);
 int muster_cli_status (int argc, char **argv);
 int muster_cli_run (int argc, char **argv);
 int muster_cli_save (int argc, char **argv);

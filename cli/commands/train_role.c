@@ -32,6 +32,12 @@ take_cluster (MusterTrainRole *self, const MusterClusterSpec *cluster, GError **
         "TF_CONFIG: this task is '%s', but train runs only the chief and workers; run `muster "
         "serve --master=tensorflow --task=%s`",
         name, name);
+  if (number < 0 && g_str_equal (job, "evaluator"))
+    return muster_cli_usage_error (
+        error,
+        "TF_CONFIG: this task is '%s', but train runs only the chief and workers; run `muster "
+        "evaluate`",
+        name);
   if (number < 0)
     return muster_cli_usage_error (
         error, "TF_CONFIG: this task is '%s', but train runs only the chief and workers", name);

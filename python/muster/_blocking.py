@@ -8,7 +8,7 @@ TIMES = ("deadline_us", "timeout_us")
 _FILES = {"storage", "directory", "path", "prefix"}
 _STORES = {"Storage", "Saver", "BundleReader", "BundleWriter", "Backup", "JobCheckpoint", "WorkerTrainingState", "CheckpointState"}
 ADDERS = {"init_feeds": "feed", "map": "add_key"}  # fields that are dicts, and the methods that add to them
-FILLED = ("trained",)  # what a call fills in and returns, in the place of a boolean
+FILLED = ("trained", "evaluated")  # what a call fills in and returns, in the place of a boolean
 # What has a time and doesn't wait.
 _ARITHMETIC = ("deadline_after", "deadline_remaining", "deadline_check", "ran_out", "finish_barrier_hook_new")
 

@@ -183,6 +183,11 @@ gboolean muster_checkpoint_directory_begin_run (MusterCheckpointDirectory *self,
                                                 const char *directory, const MusterRun *run,
                                                 gint64 deadline_us, GCancellable *cancellable,
                                                 GError **error);
+/* … and that its job is over, at that step. */
+gboolean muster_checkpoint_directory_end_run (MusterCheckpointDirectory *self, MusterLease *lease,
+                                              const char *directory, gint64 step,
+                                              gint64 deadline_us, GCancellable *cancellable,
+                                              GError **error);
 /* goodput.c: what is written to the side file with each later checkpoint, … */
 void muster_checkpoint_directory_set_goodput (MusterCheckpointDirectory *self,
                                               const MusterGoodput *goodput);

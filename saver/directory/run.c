@@ -17,6 +17,8 @@ write_run (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, gboo
   record->run = g_strdup (run->run);
   record->resumed_run = g_strdup (run->resumed_run);
   record->resumed_step = run->resumed_step;
+  record->over = FALSE;
+  record->final_step = -1;
   record->durable_dir = g_strdup (run->durable_dir);
   muster_checkpoint_directory_put_goodput (self, record);
   *changed = TRUE;
@@ -51,6 +53,27 @@ muster_checkpoint_directory_begin_run (MusterCheckpointDirectory *self, MusterLe
   self->run = g_strdup (run->run);
   g_mutex_unlock (&self->lock);
   return TRUE;
+}
+
+static gboolean
+write_end (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, gboolean *changed,
+           gpointer data, GError **error G_GNUC_UNUSED)
+{
+  const gint64 *step = data;
+  record->over = TRUE;
+  record->final_step = *step;
+  muster_checkpoint_directory_put_goodput (self, record);
+  *changed = TRUE;
+  return TRUE;
+}
+
+gboolean
+muster_checkpoint_directory_end_run (MusterCheckpointDirectory *self, MusterLease *lease,
+                                     const char *directory, gint64 step, gint64 deadline_us,
+                                     GCancellable *cancellable, GError **error)
+{
+  return muster_checkpoint_directory_change (self, lease, directory, write_end, &step, deadline_us,
+                                             cancellable, error);
 }
 
 char *

@@ -24,6 +24,7 @@ LOCAL = {"certs", "inspect"}  # work on local files alone
 WAITING = {
     "prepare": [META, "--master={grpc}"],
     "wait": [META, "--master={grpc}"],
+    "evaluate": [META, "--metric=global_step", "--checkpoint-dir=s3://bucket/run"],
     "status": ["--timeout=1h", "{grpc}"],
     "doctor": ["--timeout=1h", "{grpc}"],
     "doctor of a store": ["--timeout=1h", "s3://bucket/run"],

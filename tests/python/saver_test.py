@@ -208,6 +208,7 @@ class Saver(SaverCase):
         options.count_deaths = True
         self.assertTrue(saver.restore(self.session, options, None, FOREVER, None))
         self.assertTrue(saver.mark_good())
+        self.assertTrue(saver.end_run(self.run, 3, FOREVER, None))
         self.assertTrue(saver.clear_crash_loop())
         living = Muster.LivingModel.new("host:1", prefix, 3, 5)
         self.assertEqual((living.holder, living.copy().durable), ("host:1", prefix))

@@ -3,6 +3,7 @@
 """Training, its hooks, batches, positions and preemption."""
 import gc
 import glob
+import math
 import os
 import threading
 
@@ -112,6 +113,24 @@ class Train(case.TestCase):
         gc.collect()
         self.assertEqual(kept.report.restored_from, self.folder + "/model.ckpt-10")
         self.assertEqual(seen[0], ("ready", 10, self.folder + "/model.ckpt-10"))
+
+    def test_checkpoints_are_evaluated(self):
+        seen, observer = [], Muster.TrainingObserver.new()
+        observer.connect("evaluated", lambda _, evaluated: seen.append((evaluated.step, evaluated.metrics, evaluated.why)))
+        job = training(checkpoint_dir=self.folder, until_step=10, save_steps=5, save_blocking=True, ends_job=True)
+        self.assertTrue(Muster.train(job, Muster.Trained(), None))
+        options = Muster.EvaluateOptions()
+        options.scaffold, options.master, options.batches = case.linreg(), MusterEngine.Master.new(), data()
+        options.feeds, options.metrics, options.checkpoint_dir, options.observer = ["x:0", "y:0"], ["loss:0"], self.folder, observer
+        evaluated = Muster.Evaluated()
+        self.assertTrue(Muster.evaluate(options, evaluated, None))
+        self.assertEqual(seen, [(step, ["eval/loss"], None) for step in (10, 5, 0)])
+        self.assertEqual((evaluated.step, evaluated.n_evaluated), (0, 3))
+        self.assertGreater(evaluated.value("loss"), 0)
+        self.assertEqual(evaluated.value("loss"), evaluated.value("eval/loss"))
+        self.assertTrue(math.isnan(evaluated.value("accuracy")))
+        evaluated.clear()
+        self.assertIsNone(evaluated.prefix)
 
     def test_a_master_that_lacks_an_operation_is_refused_before_anything_is_initialised(self):
         node = b"\x0a\x03odd\x12\x08NoSuchOp"

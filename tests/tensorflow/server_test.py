@@ -156,7 +156,7 @@ GONE = {
     "save": [["--meta-graph=" + DIGITS, "--checkpoint-dir=never"]],
     "finish": [["--model=digits"], ["--meta-graph=" + DIGITS]],
 }
-ASK_NOBODY = {"serve", "inspect", "certs", "checkpoint", "help"}
+ASK_NOBODY = {"serve", "inspect", "evaluate", "certs", "checkpoint", "help"}
 FINDS = {"doctor"}  # for which that is something found, as tests/cli/doctor_test.py has it
 
 

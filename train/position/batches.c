@@ -219,15 +219,33 @@ muster_batches_fed (const MusterBatches *self, gsize index, gint64 *n_rows)
   return self->arrays[index];
 }
 
+static void
+gather_all (const MusterBatches *self, const gint64 *rows, gint64 n, MusterTensor **batch)
+{
+  for (gsize i = 0; i < self->n_arrays; i++)
+    batch[i] = is_dealt (self, i) ? gather (self->arrays[i], rows, n)
+                                  : muster_tensor_ref (self->arrays[i]);
+}
+
 void
 muster_batches_next (MusterBatches *self, MusterTensor **batch)
 {
   g_return_if_fail (self != NULL && (batch != NULL || self->n_arrays == 0));
-  const gint64 *rows = next_rows (self);
-  for (gsize i = 0; i < self->n_arrays; i++)
-    batch[i] = is_dealt (self, i) ? gather (self->arrays[i], rows, self->batch_size)
-                                  : muster_tensor_ref (self->arrays[i]);
+  gather_all (self, next_rows (self), self->batch_size, batch);
   self->position++;
+}
+
+gint64
+muster_batches_rows (const MusterBatches *self, gint64 first, MusterTensor **batch)
+{
+  const gint64 n = MIN (self->batch_size, self->n_rows - first);
+  if (n <= 0)
+    return 0;
+  g_autofree gint64 *rows = g_new (gint64, n);
+  for (gint64 i = 0; i < n; i++)
+    rows[i] = first + i;
+  gather_all (self, rows, n, batch);
+  return n;
 }
 
 GPtrArray *

@@ -13,4 +13,8 @@ gboolean muster_batches_check_feeds (MusterBatches *self /* nullable */, gsize n
  * with; -1: all of it. */
 const MusterTensor *muster_batches_fed (const MusterBatches *self, gsize index, gint64 *n_rows);
 
+/* The rows from first on, a batch of them at most, in their own order; the position stays. Returns
+ * their number; 0, and nothing in batch, behind the last, and if no array has rows. */
+gint64 muster_batches_rows (const MusterBatches *self, gint64 first, MusterTensor **batch);
+
 G_END_DECLS

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a directory has to evaluate: the checkpoints that its state file lists, but those that the
+ * side file says are marked, are being removed or damaged. */
+#include "train/evaluation/evaluation_private.h"
+
+#include "base/error.h"
+#include "checkpoint/format/bundle_index_private.h"
+#include "checkpoint/state/checkpoint_record_private.h"
+#include "checkpoint/state/checkpoint_state.h"
+
+#include <string.h>
+
+void
+muster_look_clear (MusterLook *self)
+{
+  g_free (self->newest);
+  g_free (self->next);
+  g_clear_pointer (&self->values, g_array_unref);
+  g_free (self->chief);
+}
+
+char *
+muster_look_version (MusterStorage *storage, const char *prefix)
+{
+  g_autofree char *index = muster_bundle_index_path (prefix);
+  MusterStorageInfo info;
+  return muster_storage_stat (storage, index, &info, NULL)
+             ? g_strdup_printf ("%s %" G_GINT64_FORMAT, prefix, info.mtime_us)
+             : NULL;
+}
+
+static const MusterSideMetric *
+find_metric (const MusterSideCheckpoint *one, const char *name)
+{
+  for (guint i = 0; i < one->metrics->len; i++) {
+    const MusterSideMetric *metric = &g_array_index (one->metrics, MusterSideMetric, i);
+    if (strcmp (metric->name, name) == 0)
+      return metric;
+  }
+  return NULL;
+}
+
+/* The values of all names: (transfer full); NULL if it isn't marked with each. */
+static GArray *
+marks_of (const MusterSideCheckpoint *one, const char *const *names)
+{
+  g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (double));
+  for (; one != NULL && *names != NULL; names++) {
+    const MusterSideMetric *metric = find_metric (one, *names);
+    if (metric == NULL)
+      return NULL;
+    g_array_append_val (values, metric->value);
+  }
+  return one != NULL ? g_steal_pointer (&values) : NULL;
+}
+
+static gboolean
+is_given_up (MusterStorage *storage, const char *prefix, GHashTable *given_up)
+{
+  g_autofree char *version = muster_look_version (storage, prefix);
+  return version == NULL || g_hash_table_contains (given_up, version);
+}
+
+/* One of the list. */
+static void
+consider (MusterLook *self, MusterStorage *storage, const char *prefix,
+          const MusterCheckpointRecord *record, const char *const *names, GHashTable *given_up)
+{
+  const MusterSideCheckpoint *one =
+      record != NULL ? muster_checkpoint_record_find (record, prefix) : NULL;
+  if (one != NULL && (one->pending_delete || one->bad != NULL))
+    return;
+  g_autoptr (GArray) values = marks_of (one, names);
+  if ((values != NULL && self->newest != NULL) || is_given_up (storage, prefix, given_up))
+    return;
+  if (values == NULL)
+    self->next = g_strdup (prefix);
+  if (self->newest == NULL) {
+    self->newest = g_strdup (prefix);
+    self->values = g_steal_pointer (&values);
+  }
+}
+
+/* What is damaged there counts as nothing: it is replaced with the first mark. */
+static gboolean
+read_record (MusterStorage *storage, const char *directory, MusterCheckpointRecord **record,
+             GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  *record = muster_checkpoint_record_read (storage, directory, &failure);
+  if (*record != NULL || muster_error_is (failure, MUSTER_ERROR_DATA_LOSS))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
+
+/* The side file is read first: where it says that the job is over, the list is complete. */
+gboolean
+muster_look (MusterLook *self, MusterStorage *storage, const char *directory,
+             const char *const *names, GHashTable *given_up, GError **error)
+{
+  g_autoptr (MusterCheckpointRecord) record = NULL;
+  g_autoptr (GError) failure = NULL;
+  if (!read_record (storage, directory, &record, error))
+    return FALSE;
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read (storage, directory, &failure);
+  if (failure != NULL) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  for (guint i = state != NULL ? state->all->len + 1 : 0; i-- > 0 && self->next == NULL;) {
+    g_autofree char *prefix = muster_checkpoint_locate (
+        storage, directory, i == state->all->len ? state->latest : state->all->pdata[i]);
+    consider (self, storage, prefix, record, names, given_up);
+  }
+  self->is_over = record != NULL && record->over;
+  self->chief = record != NULL ? g_strdup (record->chief) : NULL;
+  return TRUE;
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One evaluation: restores a checkpoint into a session of its own, and runs all data through it. */
+#include "train/evaluation/evaluation_private.h"
+
+#include "base/error.h"
+#include "base/log_private.h"
+#include "checkpoint/state/quarantine.h"
+#include "graph/feed_option_private.h"
+#include "graph/graph_nodes_private.h"
+#include "graph/graph_walk_private.h"
+#include "train/completion/completion.h"
+#include "train/hooks/hooks_private.h"
+#include "train/monitored/monitored_session.h"
+#include "train/monitored/run_context.h"
+#include "train/position/batches_private.h"
+
+/* --- before there is a session --- */
+
+static gboolean
+has_rows (const MusterEvaluateOptions *options)
+{
+  return options->batches != NULL && muster_batches_per_epoch (options->batches) > 0;
+}
+
+/* The options that would feed what the metrics need and isn't fed: (transfer full) (nullable) */
+static char *
+find_unfed (const MusterEvaluateOptions *options, const MusterMetrics *metrics)
+{
+  MusterGraph *graph = muster_scaffold_graph (options->scaffold);
+  g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
+  g_auto (GStrv) needed = muster_metrics_all (metrics);
+  for (gsize i = 0; i < options->n_feeds; i++)
+    muster_graph_mark_fed (graph, options->feeds[i], marked);
+  for (char **name = needed; *name != NULL; name++)
+    muster_graph_mark_needs (graph, *name, marked);
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
+    marked[i] = marked[i] == TRUE;
+  return muster_feed_options (graph, marked);
+}
+
+static gboolean
+check_feeds (const MusterEvaluateOptions *options, const MusterMetrics *metrics, GError **error)
+{
+  for (gsize i = 0; i < options->n_feeds; i++)
+    if (!muster_hook_need_node (options->scaffold, options->feeds[i], error))
+      return FALSE;
+  g_autofree char *unfed = find_unfed (options, metrics);
+  if (unfed != NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "evaluation needs values for placeholders; add %s (`muster inspect` "
+                        "describes the graph)",
+                        unfed);
+  return muster_batches_check_feeds (options->batches, options->n_feeds, error);
+}
+
+static MusterSessionManager *
+make_manager (const MusterEvaluateOptions *options, const MusterMetrics *metrics, GError **error)
+{
+  MusterScaffold *scaffold = options->scaffold;
+  g_auto (GStrv) will_run = muster_metrics_all (metrics);
+  g_autofree const char **will_feed = g_new0 (const char *, options->n_feeds + 1);
+  MusterSessionManagerOptions manager = options->manager;
+  for (gsize i = 0; i < options->n_feeds; i++)
+    will_feed[i] = options->feeds[i];
+  manager.local_init_op = muster_scaffold_local_init_op (scaffold);
+  manager.ready_op = muster_scaffold_ready_op (scaffold);
+  manager.ready_for_local_init_op = muster_scaffold_ready_for_local_init_op (scaffold);
+  manager.meta_graph = muster_scaffold_meta_graph (scaffold);
+  manager.will_run = (const char *const *)will_run;
+  manager.will_feed = will_feed;
+  return muster_session_manager_new (muster_scaffold_graph (scaffold), &manager, error);
+}
+
+gboolean
+muster_evaluation_run_init (MusterEvaluationRun *self, const MusterEvaluateOptions *options,
+                            MusterMetrics *metrics, GError **error)
+{
+  const MusterSaverOptions saver = {.storage = options->storage, .clock = options->manager.clock};
+  self->options = options;
+  self->metrics = metrics;
+  if (!check_feeds (options, metrics, error))
+    return FALSE;
+  self->saver = muster_saver_new (muster_scaffold_meta_graph (options->scaffold), &saver, error);
+  self->manager = self->saver != NULL ? make_manager (options, metrics, error) : NULL;
+  return self->manager != NULL;
+}
+
+void
+muster_evaluation_run_clear (MusterEvaluationRun *self)
+{
+  g_clear_object (&self->saver);
+  g_clear_object (&self->manager);
+}
+
+/* --- the session --- */
+
+/* Called before a master is reset that has values of the model: they may be a job's. */
+static gboolean
+guard (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+       GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
+{
+  const MusterEvaluationRun *self = user_data;
+  return self->is_ours || self->options->overwrite ||
+         muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "the master has values of the model already, which an evaluation would "
+                      "overwrite; evaluate on a master of its own, such as local, or use "
+                      "--overwrite");
+}
+
+static void
+note_restoring (guint64 done G_GNUC_UNUSED, guint64 total G_GNUC_UNUSED, gpointer user_data)
+{
+  MusterEvaluationRun *self = user_data;
+  self->is_ours = TRUE;
+}
+
+static MusterMonitoredSession *
+open_session (MusterEvaluationRun *self, const char *prefix, GCancellable *cancellable,
+              GError **error)
+{
+  const MusterEvaluateOptions *options = self->options;
+  const MusterRestoreOptions restore = {.progress = note_restoring, .user_data = self};
+  const MusterPrepareOptions prepare = {.saver = self->saver,
+                                        .checkpoint_filename = prefix,
+                                        .restore = &restore,
+                                        .overwrite = options->overwrite,
+                                        .reset_master = TRUE,
+                                        .quiesce_func = guard,
+                                        .quiesce_func_data = self};
+  const MusterMonitoredSessionOptions monitored = {.scaffold = options->scaffold,
+                                                   .master = options->master,
+                                                   .manager = self->manager,
+                                                   .prepare = &prepare,
+                                                   .never_recover = TRUE,
+                                                   .clock = options->manager.clock};
+  return muster_monitored_session_new (&monitored, NULL, cancellable, error);
+}
+
+/* --- the data --- */
+
+/* One run of all data. */
+typedef struct {
+  const MusterEvaluationRun *owner;
+  MusterSession *session;
+  GCancellable *cancellable; /* (nullable) */
+  MusterFeed *feeds;         /* (owned) n_feeds; tensors are owned */
+  gboolean ends;             /* the graph's own input does; without one there is one batch */
+  gint64 n_rows;
+} Data;
+
+static void
+drop_feeds (Data *self)
+{
+  for (gsize i = 0; i < self->owner->options->n_feeds; i++)
+    g_clear_pointer (&self->feeds[i].tensor, muster_tensor_unref);
+}
+
+static void
+data_clear (Data *self)
+{
+  drop_feeds (self);
+  g_free (self->feeds);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Data, data_clear)
+
+/* Sets the feeds of the next step: returns the number of its rows, or 1 if it has none; 0 behind
+ * the last. */
+static gint64
+next_feeds (Data *self)
+{
+  const MusterEvaluateOptions *options = self->owner->options;
+  g_autofree MusterTensor **batch = g_new0 (MusterTensor *, options->n_feeds + 1);
+  gint64 n = 1;
+  drop_feeds (self);
+  if (has_rows (options))
+    n = muster_batches_rows (options->batches, self->n_rows, batch);
+  else if (self->n_rows > 0 && !self->ends)
+    return 0;
+  else
+    for (gsize i = 0; i < options->n_feeds; i++)
+      batch[i] = muster_tensor_ref (muster_batches_array (options->batches, i));
+  for (gsize i = 0; i < options->n_feeds; i++)
+    self->feeds[i] = (MusterFeed){options->feeds[i], batch[i]};
+  return n;
+}
+
+/* A placeholder of a fixed number of rows takes no fewer. */
+static gboolean
+takes_rows (const MusterEvaluateOptions *options, gint64 n_rows)
+{
+  MusterGraph *graph = muster_scaffold_graph (options->scaffold);
+  for (gsize i = 0; i < options->n_feeds; i++) {
+    gint64 dims[MUSTER_MAX_DIMS], n = -1;
+    const gssize at = muster_graph_find_named (graph, options->feeds[i]);
+    (void)muster_batches_fed (options->batches, i, &n);
+    if (n >= 0 && at >= 0 &&
+        muster_graph_placeholder_dtype (graph, options->feeds[i]) != MUSTER_INVALID &&
+        muster_graph_feed_shape (graph, muster_graph_node (graph, (gsize)at), dims,
+                                 MUSTER_MAX_DIMS) > 0 &&
+        dims[0] >= 0 && dims[0] != n_rows)
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+run_step (Data *self, gint64 n_rows, GError **error)
+{
+  MusterMetrics *metrics = self->owner->metrics;
+  const char *const *fetches = muster_metrics_fetches (metrics);
+  const char *const *targets = muster_metrics_targets (metrics);
+  const MusterStep step = {.feeds = self->feeds,
+                           .n_feeds = self->owner->options->n_feeds,
+                           .fetches = fetches,
+                           .n_fetches = g_strv_length ((char **)fetches),
+                           .targets = targets,
+                           .n_targets = g_strv_length ((char **)targets),
+                           .deadline_us = MUSTER_WAIT_FOREVER};
+  g_autofree MusterTensor **fetched = g_new0 (MusterTensor *, step.n_fetches + 1);
+  if (!muster_session_run (self->session, &step, fetched, NULL, self->cancellable, error))
+    return FALSE;
+  const gboolean is_added = muster_metrics_add (metrics, fetched, n_rows, error);
+  for (gsize i = 0; i < step.n_fetches; i++)
+    muster_tensor_unref (fetched[i]);
+  self->n_rows += n_rows;
+  return is_added;
+}
+
+static gboolean
+run_data (Data *self, GError **error)
+{
+  const MusterEvaluateOptions *options = self->owner->options;
+  for (gint64 n = 0; options->max_batches == 0 || n < options->max_batches; n++) {
+    g_autoptr (GError) failure = NULL;
+    const gint64 n_rows = next_feeds (self);
+    if (n_rows == 0)
+      break;
+    if (has_rows (options) && n > 0 && !takes_rows (options, n_rows)) {
+      muster_log (G_LOG_LEVEL_MESSAGE, "rows-left-out", "MESSAGE",
+                  "the last %" G_GINT64_FORMAT " rows are left out: the graph takes whole batches",
+                  n_rows);
+      break;
+    }
+    if (run_step (self, n_rows, &failure))
+      continue;
+    if (self->ends && n > 0 && muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE))
+      break;
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+evaluate (MusterEvaluationRun *self, const char *prefix, MusterSession *session,
+          MusterEvaluated *evaluated, GCancellable *cancellable, GError **error)
+{
+  MusterScaffold *scaffold = self->options->scaffold;
+  g_auto (Data)
+      data = {.owner = self,
+              .session = session,
+              .cancellable = cancellable,
+              .feeds = g_new0 (MusterFeed, self->options->n_feeds + 1),
+              .ends = muster_meta_graph_has_own_input (muster_scaffold_meta_graph (scaffold))};
+  evaluated->step =
+      muster_scaffold_global_step (scaffold) != NULL
+          ? muster_read_global_step (session, scaffold, MUSTER_WAIT_FOREVER, cancellable, error)
+          : muster_checkpoint_step (prefix);
+  if (evaluated->step < 0 && muster_scaffold_global_step (scaffold) != NULL)
+    return FALSE;
+  muster_metrics_begin (self->metrics);
+  if (!run_data (&data, error))
+    return FALSE;
+  evaluated->n_rows = data.n_rows;
+  evaluated->values = muster_metrics_end (self->metrics, session, cancellable, error);
+  return evaluated->values != NULL;
+}
+
+gboolean
+muster_evaluation_run (MusterEvaluationRun *self, const char *prefix, MusterEvaluated *evaluated,
+                       GCancellable *cancellable, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (MusterMonitoredSession) session = open_session (self, prefix, cancellable, error);
+  if (session == NULL)
+    return FALSE;
+  if (evaluate (self, prefix, muster_monitored_session_session (session), evaluated, cancellable,
+                &failure))
+    return muster_monitored_session_finish (session, NULL, MUSTER_WAIT_FOREVER, error);
+  (void)muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, NULL);
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
