@@ -31,6 +31,7 @@ typedef struct {
   guint64 claim;     /* number of the claim in the registry */
   MusterChiefPhase
       reset_phase; /* the phase before a reset, which the chief may repeat without knowing of it */
+  gboolean is_elsewhere; /* its variables aren't the server's */
   gboolean has_left;
   gboolean is_unreported; /* its lease has expired, and listeners haven't been notified */
   MusterGraph *graph;     /* (owned) (nullable) */
@@ -624,6 +625,16 @@ muster_chief_registry_set_ready (MusterChiefRegistry *self, const char *model, g
   notify (self, model, MUSTER_MODEL_READY);
 }
 
+void
+muster_chief_registry_set_elsewhere (MusterChiefRegistry *self, const char *model,
+                                     gboolean is_elsewhere)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  Model *found = g_hash_table_lookup (self->models, model);
+  if (found != NULL)
+    found->is_elsewhere = is_elsewhere;
+}
+
 /* --- all models --- */
 
 guint64
@@ -653,7 +664,7 @@ muster_chief_registry_reset (MusterChiefRegistry *self, guint64 n_claims)
   g_hash_table_iter_init (&iter, self->models);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
     Model *model = value;
-    if (model->claim > n_claims)
+    if (model->claim > n_claims || model->is_elsewhere)
       continue;
     MusterChiefPhase reset_phase = model->chief.phase;
     if (reset_phase == MUSTER_CHIEF_UNKNOWN)

@@ -79,6 +79,10 @@ void muster_chief_registry_release (MusterChiefRegistry *self, const char *model
 void muster_chief_registry_set_ready (MusterChiefRegistry *self, const char *model, gint64 epoch,
                                       gboolean is_ready);
 
+/* Whether the model's variables are elsewhere, so that resets don't concern it. */
+void muster_chief_registry_set_elsewhere (MusterChiefRegistry *self, const char *model,
+                                          gboolean is_elsewhere);
+
 /* Handles the loss of all variables: no model is prepared, and phases are unknown. Announcements
  * that a model is prepared or trained are ignored until its chief has prepared it again. Chiefs
  * that claimed during the reset are kept: n_claims is muster_chief_registry_n_claims () before the

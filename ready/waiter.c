@@ -40,6 +40,7 @@ struct _MusterWaiter {
   /* Of a coordinated session: */
   gboolean knows_chief;      /* the coordinator has answered, and answers still */
   MusterAnnouncement *chief; /* (owned) (nullable) as announced there last */
+  gint64 forgotten_us;       /* until when a chief counts that the coordinator lost; 0: it didn't */
   guint n_tasks, min_tasks;  /* of a job that waits for tasks there; else 0 */
   char *why_unknown;         /* (owned) (nullable) why the coordinator doesn't answer */
 };
@@ -260,12 +261,37 @@ receive_until (MusterWaiter *self, Condition condition, gint64 deadline_us,
 
 /* While the chief decides, a coordinator that is silent for so long is asked again. */
 #define COORDINATOR_LOOK_US (10 * MUSTER_SECOND)
+/* A chief that decides does so for this long after the coordinator went, or came back without it:
+ * the chief may be restoring, and half a model may satisfy the ops. */
+#define REMEMBER_US (60 * MUSTER_SECOND)
+
+/* Whether the chief still decides though the coordinator doesn't know it any more. */
+static gboolean
+remembers_chief (MusterWaiter *self)
+{
+  const gint64 now_us = muster_clock_now_us (self->clock);
+  if (!muster_chief_decides (self->chief))
+    return FALSE;
+  if (self->forgotten_us == 0)
+    self->forgotten_us = muster_deadline_after (now_us, REMEMBER_US);
+  return now_us < self->forgotten_us;
+}
+
+/* chief (transfer full) (nullable) */
+static void
+set_chief (MusterWaiter *self, MusterAnnouncement *chief)
+{
+  muster_announcement_free (self->chief);
+  self->chief = chief;
+  self->forgotten_us = 0;
+}
 
 static void
 forget_chief (MusterWaiter *self, const GError *why)
 {
   g_clear_object (&self->watch); /* the next look opens another */
-  g_clear_pointer (&self->chief, muster_announcement_free);
+  if (!remembers_chief (self))
+    set_chief (self, NULL);
   self->knows_chief = FALSE;
   self->n_tasks = self->min_tasks = 0;
   g_free (self->why_unknown);
@@ -275,13 +301,24 @@ forget_chief (MusterWaiter *self, const GError *why)
 static void
 take_chief (MusterWaiter *self, MusterReadiness *heard)
 {
-  muster_announcement_free (self->chief);
-  self->chief = g_steal_pointer (&heard->chief);
+  if (heard->chief != NULL || !remembers_chief (self))
+    set_chief (self, g_steal_pointer (&heard->chief));
   self->n_tasks = heard->n_tasks;
   self->min_tasks = heard->min_tasks;
   self->knows_chief = self->is_pushed = TRUE;
   self->is_fresh = FALSE;
   g_clear_pointer (&self->why_unknown, g_free);
+}
+
+/* How long the coordinator's next message is waited for. The first one is due soon, but once the
+ * coordinator is away, nobody waits longer for it than until the next poll. */
+static gint64
+message_limit_us (const MusterWaiter *self, gint64 deadline_us, gint64 until_us)
+{
+  if (!self->is_fresh || self->why_unknown != NULL)
+    return until_us;
+  return MIN (deadline_us, muster_deadline_after (muster_clock_now_us (self->clock),
+                                                  MUSTER_COORDINATOR_LIMIT_US));
 }
 
 /* Waits until until_us for the chief's next announcement. A coordinator that is away is no failure:
@@ -293,9 +330,7 @@ hear_chief (MusterWaiter *self, gint64 deadline_us, gint64 until_us, GCancellabl
   g_auto (MusterReadiness) heard = {0};
   g_autoptr (GError) failure = NULL;
   const gboolean is_watching = ensure_watch (self, deadline_us, &failure);
-  const gint64 answer_us =
-      muster_deadline_after (muster_clock_now_us (self->clock), MUSTER_COORDINATOR_LIMIT_US);
-  const gint64 limit_us = self->is_fresh ? MIN (deadline_us, answer_us) : until_us;
+  const gint64 limit_us = message_limit_us (self, deadline_us, until_us);
   if (is_watching &&
       muster_watch_next_until (self->watch, &heard, limit_us, cancellable, &failure)) {
     take_chief (self, &heard);
@@ -303,9 +338,9 @@ hear_chief (MusterWaiter *self, gint64 deadline_us, gint64 until_us, GCancellabl
   }
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return FALSE;
-  if (!self->is_fresh &&
+  if ((!self->is_fresh || self->why_unknown != NULL) &&
       muster_session_ran_out (failure, limit_us, muster_clock_now_us (self->clock))) {
-    if (muster_chief_decides (self->chief))
+    if (!self->is_fresh && muster_chief_decides (self->chief))
       g_clear_object (&self->watch); /* the next one shows whether the coordinator still answers */
     return TRUE;
   }
@@ -337,7 +372,7 @@ next_look_us (const MusterWaiter *self, const MusterCountdown *countdown, gint64
               gint64 deadline_us)
 {
   const gint64 later_us = muster_deadline_after (now_us, COORDINATOR_LOOK_US);
-  if (!muster_chief_decides (self->chief))
+  if (!muster_chief_decides (self->chief) || self->forgotten_us != 0)
     return muster_countdown_next_us (countdown, now_us, muster_clock_random (self->clock));
   return later_us < deadline_us ? later_us : 0;
 }

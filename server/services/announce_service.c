@@ -24,7 +24,11 @@
 #define SETTLE            (10 * MUSTER_SECOND)
 #define SETTLE_ON_CLUSTER (60 * MUSTER_SECOND)
 
-#define SHA256_BYTES 32
+/* A server that has just started doesn't know the chiefs that claimed from it before. Each tries
+ * again after at most this, or a third of its lease (master/remote/lease_terms.c) … */
+#define RETURN_US (2 * MUSTER_SECOND)
+/* … and the claims of others are looked at so often until then. */
+#define LOOK_US (50 * MUSTER_MILLISECOND)
 
 struct _MusterAnnounceService {
   MusterServer *server; /* (not owned) */
@@ -242,6 +246,8 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
     return FALSE;
   lease->claim = muster_chief_registry_n_claims (
       self->server->registry); /* no other claim can be made in the meantime */
+  muster_chief_registry_set_elsewhere (self->server->registry, lease->model,
+                                       *lease->session_handle == '\0');
   g_hash_table_steal_extended (self->leases, lease->model, NULL, (gpointer *)loser);
   lease->has_ousted = ousts (lease, *loser, *before != NULL && (*before)->alive);
   g_hash_table_insert (self->leases, lease->model, lease_ref (lease));
@@ -462,10 +468,10 @@ graph_of_digest (const ProtobufCBinaryData *sha256, GError **error)
   g_autoptr (GString) text = g_string_new (NULL);
   if (sha256->len == 0)
     return NULL;
-  if (sha256->len != SHA256_BYTES) {
+  if (sha256->len != MUSTER_DIGEST_BYTES) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "the SHA-256 of the chief's graph has %" G_GSIZE_FORMAT " bytes in place of %d",
-                 sha256->len, SHA256_BYTES);
+                 sha256->len, MUSTER_DIGEST_BYTES);
     return NULL;
   }
   for (gsize i = 0; i < sha256->len; i++)
@@ -488,6 +494,31 @@ claimants_graph (MusterServer *server, const Muster__ClaimRequest *request, GErr
   return graph != NULL ? muster_graph_ref (graph) : NULL;
 }
 
+static gboolean
+is_known (MusterServer *server, const char *model)
+{
+  g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (server->registry, model);
+  return chief != NULL;
+}
+
+/* A chief whose steps aren't this server's has outlived the server before this one. Until it had
+ * the time to come back, a claim of its model waits: it can't be told whether that chief lives. */
+static void
+wait_for_return (MusterServer *server, MusterRpcCall *call, const Muster__ClaimRequest *request)
+{
+  const gint64 third_us = muster_chief_registry_lease_us (server->registry) / 3;
+  const gint64 pause_us = MIN (RETURN_US, third_us);
+  const gint64 until_us = server->started_us + pause_us + pause_us / 2;
+  if (*request->session_handle != '\0' || request->again || request->take_over)
+    return;
+  for (gint64 now_us = muster_clock_now_us (server->clock);
+       now_us < until_us && !is_known (server, request->model);
+       now_us = muster_clock_now_us (server->clock))
+    if (!muster_clock_wait_until (server->clock, MIN (now_us + LOOK_US, until_us),
+                                  muster_rpc_call_stop_cancellable (call), NULL))
+      return;
+}
+
 static void
 claim (MusterRpcCall *call, GBytes *request, gpointer data)
 {
@@ -501,10 +532,12 @@ claim (MusterRpcCall *call, GBytes *request, gpointer data)
     return;
   if (may_claim (server, call, read, &error))
     graph = claimants_graph (server, read, &error);
-  if (error == NULL)
+  if (error == NULL) {
+    wait_for_return (server, call, read);
     open_claim (server->announcing, call, read, graph);
-  else
+  } else {
     muster_rpc_call_finish (call, error);
+  }
 }
 
 /* --- announcing --- */

@@ -228,8 +228,8 @@ muster_fake_watch_next (MusterWatch *watch, MusterReadiness *readiness, gint64 u
 {
   MusterFakeWatch *self = MUSTER_FAKE_WATCH (watch);
   MusterFakeClock *clock = muster_fake_master_clock (self->session->master);
-  if (!muster_fake_master_ask (self->session->master, "watch", "%s", self->deadline_us, cancellable,
-                               error))
+  if (!muster_fake_master_ask (self->session->master, "watch", "%s",
+                               MIN (self->deadline_us, until_us), cancellable, error))
     return FALSE;
   for (;;) {
     g_auto (MusterReadiness) now = {0};

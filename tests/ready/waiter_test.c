@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "master/coordinated_private.h"
 #include "ready/waiter_private.h"
 #include "tests/doubles/fake_master.h"
 #include "tests/gtest_shim.h"
@@ -421,4 +422,24 @@ MUSTER_TEST (Waiter, polls_once_when_asked)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 0);
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "gate"), 1u);
+}
+
+/* Its first answer is waited for; afterwards the ops are polled as often as without it. */
+MUSTER_TEST (Waiter, polls_beside_a_coordinator_that_does_not_answer)
+{
+  g_auto (Fixture) f = set_up ();
+  const MusterWatchFor what = {"gate", "ready", "digits", NULL};
+  muster_session_set_coordinated (f.session);
+  muster_fake_master_set_watchable (f.master);
+  muster_fake_master_set_cost (f.master, "watch", MUSTER_WAIT_FOREVER);
+  muster_fake_clock_at (f.clock, MUSTER_COORDINATOR_LIMIT_US + 10 * MUSTER_MILLISECOND, set_v,
+                        f.master);
+  g_autoptr (MusterWaiter) waiter =
+      muster_waiter_new (f.session, &what, 30 * MUSTER_SECOND, MUSTER_CLOCK (f.clock));
+
+  MUSTER_EXPECT_TRUE (
+      muster_waiter_wait_gate (waiter, deadline_in (&f, 60 * MUSTER_SECOND), NULL, NULL));
+
+  MUSTER_EXPECT_LT (muster_fake_clock_elapsed_us (f.clock),
+                    MUSTER_COORDINATOR_LIMIT_US + MUSTER_SECOND);
 }

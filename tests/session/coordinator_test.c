@@ -19,8 +19,10 @@ coordinator_start (Coordinator *self)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *address = g_strdup_printf ("127.0.0.1:%d", self->port);
+  /* It waits half of that for chiefs that come back. */
+  const MusterServerOptions options = {.chief_lease_us = 3 * MUSTER_SECOND};
   self->local = muster_local_master_new ();
-  self->server = muster_server_new (self->local, NULL);
+  self->server = muster_server_new (self->local, &options);
   self->port = muster_server_listen (self->server, address, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   muster_server_start (self->server);
@@ -484,6 +486,69 @@ MUSTER_TEST (Coordinator, is_not_needed_by_a_chief_that_trains_and_hears_all_whe
   await_phase (session, MUSTER_CHIEF_TRAINING, 3);
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_UNKNOWN, 4));
   await_phase (session, MUSTER_CHIEF_TRAINING, 4);
+}
+
+/* Its chief tries every two seconds. */
+MUSTER_TEST (Coordinator, that_was_restarted_grants_no_claim_before_its_chief_is_back)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) one = open_session (&f, &f.chiefs);
+  g_autoptr (MusterSession) two = open_session (&f, &f.workers);
+  g_autoptr (MusterLease) lease = claim (one, NULL);
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_TRAINING, 1));
+  coordinator_stop (&f.coordinator);
+  g_usleep (2 * MUSTER_SECOND); /* by now the chief pauses between its tries */
+  coordinator_start (&f.coordinator);
+
+  const MusterClaim what = {.model = "digits", .task = "worker:1"};
+  g_autoptr (MusterLease) other =
+      muster_session_claim (two, &what, NULL, test_deadline (), NULL, &error);
+
+  MUSTER_EXPECT_NULL (other);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION, "worker:0");
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_TRAINING, 2));
+}
+
+MUSTER_TEST (Coordinator, that_is_reset_keeps_what_it_knows_of_variables_elsewhere)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%d", f.coordinator.port);
+  g_autoptr (MusterMaster) coordinator = muster_remote_master_new (target, &error);
+  g_autoptr (MusterSession) session = open_session (&f, &f.chiefs);
+  g_autoptr (MusterLease) lease = claim (session, NULL);
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_TRAINING, 1));
+
+  MUSTER_EXPECT_TRUE (muster_master_reset (coordinator, NULL, test_deadline (), NULL, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  await_phase (session, MUSTER_CHIEF_TRAINING, 1);
+}
+
+/* The chief may have restored half of it. */
+MUSTER_TEST (Coordinator, that_goes_lets_no_worker_in_while_the_chief_prepares_the_model)
+{
+  g_auto (Fixture) f = set_up ();
+  g_auto (Worker) worker;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) session = open_session (&f, &f.chiefs);
+  g_autoptr (MusterLease) lease = claim (session, NULL);
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "init", test_deadline (), NULL, &error));
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_RESTORING, -1));
+  worker_start (&worker, &f);
+  worker_hears (&worker, "restoring");
+
+  coordinator_stop (&f.coordinator);
+  worker_hears (&worker, "unknown");
+  coordinator_start (&f.coordinator);
+  worker_hears (&worker, "restoring");
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_TRAINING, 1));
+  g_thread_join (worker.thread);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_NO_ERROR (worker.error);
+  MUSTER_EXPECT_TRUE (worker.session != NULL);
 }
 
 MUSTER_TEST (Coordinator, that_is_away_is_said_and_the_worker_asks_its_master)
