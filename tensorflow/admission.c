@@ -5,6 +5,7 @@
 #include "base/wait_private.h"
 #include "rpc/address_private.h"
 #include "rpc/client/resolve_private.h"
+#include "session/cluster/cluster_spec_private.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -224,23 +225,40 @@ has_host (GArray *hosts, const char *name)
   return FALSE;
 }
 
+static void
+add_host (GArray *hosts, const char *name)
+{
+  if (has_host (hosts, name))
+    return;
+  const Host host = {.name = g_strdup (name)};
+  g_array_append_val (hosts, host);
+}
+
+/* Workers outside the cluster need its parameter servers alone. */
+static void
+add_hosts (GArray *hosts, const MusterClusterSpec *cluster)
+{
+  gsize n;
+  const MusterClusterTask *tasks = muster_cluster_spec_tasks (cluster, &n);
+  const GPtrArray *admitted = muster_cluster_spec_admitted (cluster);
+  for (gsize i = 0; i < n; i++) {
+    g_autofree char *name = NULL;
+    guint16 port;
+    if (muster_address_parse (tasks[i].address, &name, &port, NULL))
+      add_host (hosts, name);
+  }
+  if (g_strcmp0 (muster_cluster_spec_job (cluster), "ps") == 0)
+    for (guint i = 0; i < admitted->len; i++)
+      add_host (hosts, admitted->pdata[i]);
+}
+
 MusterAdmission *
 muster_admission_new (const MusterClusterSpec *cluster)
 {
   MusterAdmission *self = g_new0 (MusterAdmission, 1);
-  gsize n;
-  const MusterClusterTask *tasks = muster_cluster_spec_tasks (cluster, &n);
   self->hosts = g_array_new (FALSE, FALSE, sizeof (Host));
   g_array_set_clear_func (self->hosts, clear_host);
-  for (gsize i = 0; i < n; i++) {
-    g_autofree char *name = NULL;
-    guint16 port;
-    if (!muster_address_parse (tasks[i].address, &name, &port, NULL) ||
-        has_host (self->hosts, name))
-      continue;
-    Host host = {.name = g_steal_pointer (&name)};
-    g_array_append_val (self->hosts, host);
-  }
+  add_hosts (self->hosts, cluster);
   self->socket = -1;
   self->admitted = new_set ();
   self->stop = g_cancellable_new ();

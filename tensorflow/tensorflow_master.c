@@ -8,6 +8,7 @@
 #include "master/remote/remote_master.h"
 #include "master/remote/remote_master_private.h"
 #include "master/remote/target.h"
+#include "session/cluster/cluster_spec_private.h"
 #include "tensorflow/find_private.h"
 #include "tensorflow/runtime_private.h"
 
@@ -59,6 +60,8 @@ make_master (const char *path, const MusterClusterSpec *cluster, const char *con
     return NULL;
   if (cluster == NULL)
     muster_remote_master_set_one_task (MUSTER_REMOTE_MASTER (remote));
+  else
+    muster_cluster_spec_tell_master (cluster, MUSTER_REMOTE_MASTER (remote));
   MusterTensorflowMaster *self = g_object_new (MUSTER_TYPE_TENSORFLOW_MASTER, NULL);
   self->target = path != NULL ? g_strconcat (SCHEME ":", path, NULL) : g_strdup (SCHEME);
   self->runtime = g_steal_pointer (&runtime);

@@ -58,8 +58,9 @@ static const GOptionEntry entries[] = {
      "grpc[s]://HOST:PORT or unix:/PATH for a gateway to another master (default: local)",
      "TARGET"},
     {"task", 0, 0, G_OPTION_ARG_STRING, AT (task),
-     "task of the cluster in TF_CONFIG that --master=tensorflow is to be, such as ps:0, open to "
-     "the cluster's machines (default: none, it is alone on this machine)",
+     "task of the cluster in TF_CONFIG that --master=tensorflow is to be, such as ps:0, or "
+     "worker:N=HOST:PORT for one that isn't in it; open to the cluster's machines (default: none, "
+     "it is alone on this machine)",
      "JOB:INDEX"},
     {"data-dir", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, AT (data_dirs),
      "directory that clients' operations may read and write; repeat it for several (default: "

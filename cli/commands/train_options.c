@@ -30,8 +30,8 @@ static const GOptionEntry entries[] = {
      "grpcs://HOST:PORT, or unix:/PATH (default: from TF_CONFIG)",
      "TARGET"},
     {"task", 0, 0, G_OPTION_ARG_STRING, AT (common.task),
-     "this task: chief:0, worker:N with N from 0, or auto: all tasks are equal (default: from "
-     "TF_CONFIG, or chief:0)",
+     "this task: chief:0, worker:N with N from 0, worker:N=HOST:PORT for one that isn't in "
+     "TF_CONFIG's cluster, or auto: all tasks are equal (default: from TF_CONFIG, or chief:0)",
      "TASK"},
     {"tasks", 0, 0, G_OPTION_ARG_INT, AT (tasks),
      "number of tasks, including the chief (default: from TF_CONFIG, or 1)", "N"},

@@ -2,6 +2,7 @@
 #include "cli/commands/train_role.h"
 
 #include "cli/common/usage_error.h"
+#include "session/cluster/cluster_spec_private.h"
 
 #include <string.h>
 
@@ -109,6 +110,11 @@ muster_train_role_read (MusterTrainRole *self, const char *task, int n_tasks, co
         error, "invalid --tasks '%d' (use the number of workers plus the chief)", n_tasks);
   if (is_own_task (cluster, task))
     task = NULL;
+  if (n_tasks == 0 && muster_cluster_spec_is_outside (cluster))
+    return muster_cli_usage_error (
+        error,
+        "a worker outside the cluster needs --tasks=N, the number of workers plus the chief, "
+        "the same in every task");
   if (task == NULL && !take_cluster (&role, cluster, error))
     return FALSE;
   if (g_strcmp0 (task, "auto") == 0) {

@@ -261,8 +261,9 @@ read_spec (const char *task, GError **error)
   gsize n_tasks = 0;
   if (spec != NULL)
     (void)muster_cluster_spec_tasks (spec, &n_tasks);
+  const gboolean is_outside = task != NULL && strchr (task, '=') != NULL;
   if (n_tasks == 0 || task == NULL || strchr (task, ':') == NULL ||
-      muster_cluster_spec_job (spec) != NULL)
+      (muster_cluster_spec_job (spec) != NULL && !is_outside))
     return g_steal_pointer (&spec);
   return muster_cluster_spec_new_for_task (tf_config, task, error);
 }
@@ -276,8 +277,11 @@ read_tf_config (MusterCliWants wants, MusterCliOptions *options, GError **error)
   if (options->spec == NULL)
     return FALSE;
   const char *job = muster_cluster_spec_job (options->spec);
-  if ((wants & MUSTER_CLI_TASK) && options->task == NULL && job != NULL)
+  const gboolean has_address = options->task != NULL && strchr (options->task, '=') != NULL;
+  if (job != NULL && (has_address || ((wants & MUSTER_CLI_TASK) && options->task == NULL))) {
+    g_free (options->task);
     options->task = g_strdup_printf ("%s:%u", job, muster_cluster_spec_index (options->spec));
+  }
   if (options->target != NULL || muster_cluster_spec_is_empty (options->spec))
     return TRUE;
   options->target = muster_cluster_spec_target (options->spec, error);

@@ -2,6 +2,7 @@
 #include "master/remote/near_master_private.h"
 
 #include "base/error.h"
+#include "master/remote/remote_master_private.h"
 #include "rpc/address_private.h"
 #include "rpc/client/reach_probe_private.h"
 
@@ -143,6 +144,7 @@ muster_near_master_new (MusterMaster *far, const char *gateway, GError **error)
   MusterNearMaster *self = g_object_new (MUSTER_TYPE_NEAR_MASTER, NULL);
   self->far = g_object_ref (far);
   self->near = g_steal_pointer (&near);
+  muster_remote_master_copy_outside (MUSTER_REMOTE_MASTER (self->near), MUSTER_REMOTE_MASTER (far));
   self->address = g_strdup (gateway);
   return MUSTER_MASTER (self);
 }

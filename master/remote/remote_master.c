@@ -10,6 +10,7 @@
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_master_private.h"
 #include "master/remote/remote_private.h"
+#include "master/remote/shared_probe_private.h"
 #include "rpc/address_private.h"
 #include "rpc/digest_private.h"
 #include "rpc/proto/master.pb-c.h"
@@ -27,6 +28,9 @@ struct _MusterRemoteMaster {
   MusterHeartbeat *heartbeat;      /* (owned) */
   MusterRemoteMaster *coordinator; /* (owned) (nullable) */
   GBytes *placing; /* (owned) (nullable) the ConfigProto of sessions that have none */
+
+  char *outside, *shared_device; /* (owned) (nullable) of a task outside the cluster */
+  gint is_shared;                /* atomic: its sessions share what is there */
 
   gint knows_no_graphs; /* atomic: the master lacks CreateKnown, or can't be asked */
   GMutex lock;
@@ -137,6 +141,28 @@ muster_remote_master_place (MusterRemoteMaster *self, MusterGraph *graph, GBytes
   return muster_graph_of_any_task (graph, error);
 }
 
+void
+muster_remote_master_set_outside (MusterRemoteMaster *self, const char *address, const char *device)
+{
+  g_free (self->outside);
+  g_free (self->shared_device);
+  self->outside = g_strdup (address);
+  self->shared_device = g_strdup (device);
+  g_atomic_int_set (&self->is_shared, FALSE);
+}
+
+void
+muster_remote_master_copy_outside (MusterRemoteMaster *self, MusterRemoteMaster *other)
+{
+  muster_remote_master_set_outside (self, other->outside, other->shared_device);
+}
+
+const char *
+muster_remote_master_outside (MusterRemoteMaster *self)
+{
+  return self->outside;
+}
+
 static void
 put_field (MusterRope *out, guint32 number, GBytes *bytes)
 {
@@ -236,11 +262,9 @@ create_known (const Creation *self, GError **error)
   return session;
 }
 
-/* A master that can't be reached is UNAVAILABLE at once; the caller decides about retries and
- * reports it. */
 static MusterSession *
-remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config, gint64 deadline_us,
-                       GCancellable *cancellable, GError **error)
+create_session (MusterMaster *master, MusterGraph *graph, GBytes *config, gint64 deadline_us,
+                GCancellable *cancellable, GError **error)
 {
   const Creation creation = {MUSTER_REMOTE_MASTER (master), graph, config, deadline_us,
                              cancellable};
@@ -257,10 +281,36 @@ remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config,
     return NULL;
   put_graph (&request, placed);
   put_field (&request, 2, config);
+  muster_proto_put_string (muster_rope_tail (&request), 3, creation.master->outside);
   session = call_create (&creation, MUSTER_MASTER_METHOD ("CreateSession"), &request, error);
   if (session != NULL && placed != graph)
     muster_remote_session_set_one_task (MUSTER_REMOTE_SESSION (session));
   return session;
+}
+
+/* Tries once whether the sessions share variables. */
+static gboolean
+check_shared (MusterRemoteMaster *self, GBytes *config, gint64 deadline_us,
+              GCancellable *cancellable, GError **error)
+{
+  if (self->outside == NULL || config == NULL || g_atomic_int_exchange (&self->is_shared, TRUE))
+    return TRUE;
+  const gboolean is_shared =
+      muster_remote_probe_shared (MUSTER_MASTER (self), self->outside, self->shared_device, config,
+                                  deadline_us, cancellable, error);
+  g_atomic_int_set (&self->is_shared, is_shared);
+  return is_shared;
+}
+
+/* A master that can't be reached is UNAVAILABLE at once; the caller decides about retries and
+ * reports it. */
+static MusterSession *
+remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config, gint64 deadline_us,
+                       GCancellable *cancellable, GError **error)
+{
+  return check_shared (MUSTER_REMOTE_MASTER (master), config, deadline_us, cancellable, error)
+             ? create_session (master, graph, config, deadline_us, cancellable, error)
+             : NULL;
 }
 
 static void
@@ -397,6 +447,8 @@ muster_remote_master_finalize (GObject *object)
 {
   MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (object);
   g_free (self->target);
+  g_free (self->outside);
+  g_free (self->shared_device);
   g_clear_object (&self->coordinator);
   g_clear_pointer (&self->heartbeat, muster_heartbeat_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);

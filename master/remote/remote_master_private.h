@@ -25,6 +25,18 @@ void muster_remote_master_set_one_task (MusterRemoteMaster *self);
 MusterGraph *muster_remote_master_place (MusterRemoteMaster *self, MusterGraph *graph,
                                          GBytes **config, GError **error);
 
+/* The task at the master is in no cluster but that which its sessions bring (cluster_def), where it
+ * has this address: each names it, and the first one is tried: fails if TensorFlow doesn't let it
+ * share what is on device. */
+void muster_remote_master_set_outside (MusterRemoteMaster *self, const char *address,
+                                       const char *device);
+
+/* The same for one at which the sessions of other are created, such as its gateway. */
+void muster_remote_master_copy_outside (MusterRemoteMaster *self, MusterRemoteMaster *other);
+
+/* That address (nullable), borrowed. */
+const char *muster_remote_master_outside (MusterRemoteMaster *self);
+
 /* The connection of its sessions; borrowed. */
 MusterRpcClient *muster_remote_master_client (MusterRemoteMaster *self);
 

@@ -19,7 +19,7 @@
  * longer, so that it can close the session. */
 #define LINGER (60 * MUSTER_SECOND)
 
-enum { CREATE_SESSION_GRAPH = 1, CREATE_SESSION_CONFIG = 2 };
+enum { CREATE_SESSION_GRAPH = 1, CREATE_SESSION_CONFIG = 2, CREATE_SESSION_TARGET = 3 };
 
 /* --- reading messages --- */
 
@@ -147,7 +147,7 @@ forward_creation (Creation *creation, MusterRpcCall *call, MusterRpcMessage *mes
 
 /* Returns the CreateSession for the master. */
 static MusterRpcMessage *
-message_with (GBytes *graph, GBytes *config)
+message_with (GBytes *graph, GBytes *config, const char *target)
 {
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   muster_proto_put_head (muster_rope_tail (&rope), CREATE_SESSION_GRAPH, g_bytes_get_size (graph));
@@ -157,6 +157,7 @@ message_with (GBytes *graph, GBytes *config)
                            g_bytes_get_size (config));
     muster_rope_append (&rope, config);
   }
+  muster_proto_put_string (muster_rope_tail (&rope), CREATE_SESSION_TARGET, target);
   return muster_rpc_message_new (&rope);
 }
 
@@ -174,9 +175,10 @@ place_creation (Creation *creation, MusterRpcCall *call, GBytes *request, GBytes
     muster_rpc_call_finish (call, error);
     return;
   }
-  MusterRpcMessage *message = request != NULL && wanted == config
+  const char *outside = muster_remote_master_outside (MUSTER_REMOTE_MASTER (self->remote));
+  MusterRpcMessage *message = request != NULL && wanted == config && outside == NULL
                                   ? message_of (request)
-                                  : message_with (muster_graph_bytes (placed), wanted);
+                                  : message_with (muster_graph_bytes (placed), wanted, outside);
   forward_creation (g_steal_pointer (&self), call, message);
 }
 

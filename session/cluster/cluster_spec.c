@@ -6,6 +6,7 @@
 #include "base/fields_private.h"
 #include "base/require_private.h"
 #include "base/unpack_private.h"
+#include "rpc/address_private.h"
 #include "rpc/proto/master.pb-c.h"
 #include "session/cluster/cluster_spec_private.h"
 
@@ -35,20 +36,47 @@ check (const MusterClusterSpec *self, GError **error)
                                  self->job, self->index, n, n > self->index ? ", others" : "");
 }
 
-/* "worker:3". */
+/* The task isn't in the cluster, but has this address. */
+static gboolean
+set_address (MusterClusterSpec *self, const char *address, GError **error)
+{
+  const MusterClusterTask *known = muster_cluster_spec_own (self);
+  g_autofree char *host = NULL;
+  guint16 port;
+  if (!muster_address_parse (address, &host, &port, error))
+    return FALSE;
+  if (known != NULL)
+    return g_str_equal (known->address, address) ||
+           muster_tf_config_error (error, ": %s:%u is at '%s' in \"cluster\", not at '%s'",
+                                   self->job, self->index, known->address, address);
+  if (!g_str_equal (self->job, "worker") || muster_cluster_spec_n_tasks (self, "ps") == 0)
+    return muster_tf_config_error (error,
+                                   ": %s:%u isn't in \"cluster\"; only a worker may be outside, "
+                                   "of a cluster with a job \"ps\"",
+                                   self->job, self->index);
+  const MusterClusterTask own = {g_strdup (self->job), self->index, g_strdup (address)};
+  g_array_append_val (self->tasks, own);
+  self->is_outside = TRUE;
+  return TRUE;
+}
+
+/* "worker:3", or "worker:3=HOST:PORT". */
 static gboolean
 set_task (MusterClusterSpec *self, const char *task, GError **error)
 {
-  const char *colon = strrchr (task, ':');
+  const char *equals = strchr (task, '=');
+  g_autofree char *name =
+      equals != NULL ? g_strndup (task, (gsize)(equals - task)) : g_strdup (task);
+  const char *colon = strrchr (name, ':');
   guint64 index;
-  if (colon == NULL || colon == task ||
+  if (colon == NULL || colon == name ||
       !g_ascii_string_to_unsigned (colon + 1, 10, 0, MUSTER_MOST_TASKS, &index, NULL))
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "'%s' is no task of a cluster; use JOB:INDEX, such as worker:0", task);
   g_free (self->job);
-  self->job = g_strndup (task, (gsize)(colon - task));
+  self->job = g_strndup (name, (gsize)(colon - name));
   self->index = (guint)index;
-  return TRUE;
+  return equals == NULL || set_address (self, equals + 1, error);
 }
 
 MusterClusterSpec *
@@ -64,6 +92,7 @@ muster_cluster_spec_new_for_task (const char *tf_config, const char *task, GErro
   g_atomic_ref_count_init (&self->refs);
   self->tasks = g_array_new (FALSE, FALSE, sizeof (MusterClusterTask));
   g_array_set_clear_func (self->tasks, task_clear);
+  self->admitted = g_ptr_array_new_with_free_func (g_free);
   const gboolean is_given = tf_config != NULL && *tf_config;
   if (!is_given && task == NULL)
     return g_steal_pointer (&self);
@@ -87,6 +116,7 @@ muster_cluster_spec_free (MusterClusterSpec *self)
   if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   g_array_unref (self->tasks);
+  g_ptr_array_unref (self->admitted);
   g_free (self->job);
   g_free (self->session_master);
   g_free (self->coordinator);
@@ -134,6 +164,18 @@ const MusterClusterTask *
 muster_cluster_spec_own (const MusterClusterSpec *self)
 {
   return self->job != NULL ? muster_cluster_spec_find (self, self->job, self->index) : NULL;
+}
+
+gboolean
+muster_cluster_spec_is_outside (const MusterClusterSpec *self)
+{
+  return self->is_outside;
+}
+
+const GPtrArray *
+muster_cluster_spec_admitted (const MusterClusterSpec *self)
+{
+  return self->admitted;
 }
 
 guint
@@ -203,6 +245,8 @@ muster_cluster_spec_trainer (const MusterClusterSpec *self)
     return self->index == 0 ? 0 : -1;
   if (!g_str_equal (self->job, "worker"))
     return -1;
+  if (self->is_outside) /* of those between, it knows nothing */
+    return number + (gint)self->index;
   for (gsize i = 0; i < n; i++)
     number += g_str_equal (tasks[i].job, "worker") && tasks[i].index < self->index;
   return number;
@@ -255,6 +299,28 @@ muster_cluster_spec_has_own_masters (const MusterClusterSpec *self)
          !(self->session_master != NULL && *self->session_master);
 }
 
+/* What a worker outside the cluster is called in its sessions. TensorFlow takes all of their
+ * devices for remote ones, and places nodes that name none on the first by name: "outside" is
+ * before "ps".
+ */
+#define JOB_OUTSIDE "outside"
+
+/* The parameter servers and this task, as its sessions tell them to those. (transfer full) */
+static GBytes *
+pack_own_cluster (const MusterClusterSpec *self)
+{
+  g_autoptr (GArray) needed = g_array_new (FALSE, FALSE, sizeof (MusterClusterTask));
+  MusterClusterTask own = *muster_cluster_spec_own (self);
+  for (guint i = 0; i < self->tasks->len; i++) {
+    const MusterClusterTask *task = &g_array_index (self->tasks, MusterClusterTask, i);
+    if (g_str_equal (task->job, "ps"))
+      g_array_append_val (needed, *task);
+  }
+  own.job = JOB_OUTSIDE;
+  g_array_append_val (needed, own);
+  return muster_cluster_def_pack ((const MusterClusterTask *)needed->data, needed->len);
+}
+
 /* Filters as TensorFlow's Estimator does. */
 char **
 muster_cluster_spec_device_filters (const MusterClusterSpec *self)
@@ -269,7 +335,8 @@ muster_cluster_spec_device_filters (const MusterClusterSpec *self)
   if (g_str_equal (self->job, "ps")) {
     g_strv_builder_add_many (builder, "/job:ps", "/job:worker", "/job:chief", "/job:master", NULL);
   } else {
-    g_autofree char *own = g_strdup_printf ("/job:%s/task:%u", self->job, self->index);
+    g_autofree char *own = g_strdup_printf (
+        "/job:%s/task:%u", self->is_outside ? JOB_OUTSIDE : self->job, self->index);
     g_strv_builder_add_many (builder, "/job:ps", own, NULL);
   }
   char **filters = g_strv_builder_end (builder);
@@ -307,14 +374,24 @@ muster_cluster_spec_config (const MusterClusterSpec *self, GBytes *config, GErro
   muster_require (error, NULL, self);
 
   Tensorflow__ConfigProto own = TENSORFLOW__CONFIG_PROTO__INIT;
+  Tensorflow__ConfigProto__Experimental sharing = TENSORFLOW__CONFIG_PROTO__EXPERIMENTAL__INIT;
   g_auto (GStrv) filters = muster_cluster_spec_device_filters (self);
+  g_autoptr (GBytes) cluster = self->is_outside ? pack_own_cluster (self) : NULL;
   gboolean has = FALSE;
+  sharing.share_session_state_in_clusterspec_propagation = TRUE;
   if (config != NULL && !has_filters (config, &has, error))
     return NULL;
-  if (filters == NULL || has)
+  if (cluster == NULL && (filters == NULL || has))
     return config != NULL ? g_bytes_ref (config) : NULL;
-  own.n_device_filters = g_strv_length (filters);
-  own.device_filters = filters;
+  if (!has) {
+    own.n_device_filters = g_strv_length (filters);
+    own.device_filters = filters;
+  }
+  if (cluster != NULL) {
+    own.cluster_def = (ProtobufCBinaryData){g_bytes_get_size (cluster),
+                                            (guint8 *)g_bytes_get_data (cluster, NULL)};
+    own.experimental = &sharing;
+  }
   g_autoptr (GBytes) packed = muster_pack (&own.base);
   return config != NULL ? join (config, packed) : g_steal_pointer (&packed);
 }

@@ -58,10 +58,11 @@ MusterClusterSpec *muster_cluster_spec_new (const char *tf_config, GError **erro
 /**
  * muster_cluster_spec_new_for_task:
  * @tf_config: (nullable): the variable's value
- * @task: (nullable): JOB:INDEX, such as "ps:0"; %NULL: as in @tf_config
+ * @task: (nullable): JOB:INDEX, such as "ps:0", or JOB:INDEX=HOST:PORT; %NULL: as in @tf_config
  *
- * The same cluster for another task than TF_CONFIG's, so that one value serves all machines.
- * INVALID_ARGUMENT also if @task isn't JOB:INDEX.
+ * The same cluster for another task than TF_CONFIG's, so that one value serves all machines. With
+ * "worker:3=HOST:PORT" it is a worker outside the cluster: the parameter servers don't know it, and
+ * its sessions tell them where it is. INVALID_ARGUMENT also if @task is neither.
  *
  * Returns: (transfer full): the cluster
  */
@@ -102,7 +103,8 @@ gboolean muster_cluster_spec_is_empty (const MusterClusterSpec *self);
  * @self: a cluster
  * @n: (out): their number
  *
- * All tasks, in the order of the jobs in TF_CONFIG, each job's by index.
+ * All tasks, in the order of the jobs in TF_CONFIG, each job's by index. A worker outside the
+ * cluster is last.
  *
  * Returns: (array length=n) (transfer none): the tasks
  */
@@ -248,7 +250,7 @@ char **muster_cluster_spec_device_filters (const MusterClusterSpec *self);
  * @config: (nullable): a serialised ConfigProto
  *
  * A ConfigProto for this task's sessions: @config with the device filters, unless it already has
- * some.
+ * some. A worker outside the cluster also gets the cluster_def that such a session needs.
  *
  * Returns: (transfer full) (nullable): it, serialised; %NULL without an error if there is nothing
  *   to set

@@ -4,6 +4,7 @@
 #include "base/gateway_private.h"
 #include "base/require_private.h"
 #include "master/remote/near_master_private.h"
+#include "master/remote/remote_master_private.h"
 #include "master/remote/target.h"
 #include "rpc/address_private.h"
 #include "session/cluster/cluster_spec_private.h"
@@ -49,6 +50,19 @@ muster_cluster_spec_gateway (const MusterClusterSpec *self)
                           digest);
 }
 
+void
+muster_cluster_spec_tell_master (const MusterClusterSpec *self, MusterRemoteMaster *master)
+{
+  gsize n, i = 0;
+  const MusterClusterTask *tasks = muster_cluster_spec_tasks (self, &n);
+  if (!self->is_outside)
+    return;
+  while (!g_str_equal (tasks[i].job, "ps")) /* there is one */
+    i++;
+  g_autofree char *device = g_strdup_printf ("/job:ps/task:%u", tasks[i].index);
+  muster_remote_master_set_outside (master, muster_cluster_spec_own (self)->address, device);
+}
+
 /* The master of the cluster's sessions, before it has a coordinator. */
 static MusterMaster *
 find_master (const MusterClusterSpec *self, MusterRpcCredentials *credentials, GError **error)
@@ -60,6 +74,7 @@ find_master (const MusterClusterSpec *self, MusterRpcCredentials *credentials, G
   if (far == NULL || own == NULL ||
       g_strcmp0 (muster_address_in_target (target, NULL), own->address) != 0)
     return g_steal_pointer (&far);
+  muster_cluster_spec_tell_master (self, MUSTER_REMOTE_MASTER (far));
   g_autofree char *gateway = muster_cluster_spec_gateway (self);
   return muster_near_master_new (far, gateway, error);
 }

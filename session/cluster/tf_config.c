@@ -206,11 +206,30 @@ read_target (JsonObject *root, const char *name, char **target, GError **error)
   return *target != NULL || muster_tf_config_error (error, ": \"%s\" must be a string", name);
 }
 
+/* Names of machines, without ports. */
+static gboolean
+read_admitted (MusterClusterSpec *self, JsonNode *node, GError **error)
+{
+  JsonArray *names =
+      node != NULL && JSON_NODE_HOLDS_ARRAY (node) ? json_node_get_array (node) : NULL;
+  if (node == NULL || JSON_NODE_HOLDS_NULL (node))
+    return TRUE;
+  for (guint i = 0; names != NULL && i < json_array_get_length (names); i++) {
+    const char *name = string_of (json_array_get_element (names, i));
+    if (name == NULL || *name == '\0' || strchr (name, ':') != NULL)
+      return muster_tf_config_error (error, ": \"admit\" must be a list of machines' names");
+    g_ptr_array_add (self->admitted, g_strdup (name));
+  }
+  return names != NULL ||
+         muster_tf_config_error (error, ": \"admit\" must be a list of machines' names");
+}
+
 static gboolean
 read_root (MusterClusterSpec *self, JsonObject *root, GError **error)
 {
   return read_target (root, "session_master", &self->session_master, error) &&
          read_target (root, "coordinator", &self->coordinator, error) &&
+         read_admitted (self, json_object_get_member (root, "admit"), error) &&
          check_layer (json_object_get_member (root, "rpc_layer"), error) &&
          read_cluster (self, json_object_get_member (root, "cluster"), error) &&
          read_task (self, json_object_get_member (root, "task"), error);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/session/local_master.h"
 #include "master/remote/near_master_private.h"
+#include "master/remote/remote_master_private.h"
 #include "server/server.h"
 #include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 
 #include <glib/gstdio.h>
+#include <string.h>
 
 /* A task's own server, and a place for its gateway beside it: both are muster's, and each has its
  * own sessions. */
@@ -73,6 +75,38 @@ has_session (Fixture *f, GError **error)
   g_autoptr (MusterSession) session =
       muster_master_create_session (f->near, graph, NULL, test_deadline (), NULL, error);
   return session != NULL;
+}
+
+/* A session with this ConfigProto of a task outside the cluster. */
+static gboolean
+has_outside_session (Fixture *f, const char *config, gsize size, GError **error)
+{
+  g_autoptr (GBytes) bytes = g_bytes_new_static ("", 0);
+  g_autoptr (GBytes) packed = g_bytes_new (config, size);
+  g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
+  muster_remote_master_set_outside (MUSTER_REMOTE_MASTER (f->remote), "here:1", "/job:ps/task:0");
+  g_autoptr (MusterMaster) near = muster_near_master_new (f->remote, f->address, error);
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (near, graph, packed, test_deadline (), NULL, error);
+  return session != NULL;
+}
+
+MUSTER_TEST (NearMaster, of_a_task_outside_the_cluster_needs_a_server_that_shares_variables)
+{
+  static const char shared[] = "\x38\x01", isolated[] = "\x38\x01\x78\x01";
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (has_outside_session (&f, shared, 2, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (has_outside_session (&f, isolated, 4, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
+  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, "here:1") != NULL);
+  g_clear_error (&error);
+  start_gateway (&f);
+  MUSTER_EXPECT_TRUE (has_outside_session (&f, shared, 2, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (has_outside_session (&f, isolated, 4, &error));
 }
 
 MUSTER_TEST (NearMaster, is_the_tasks_own_server_where_there_is_no_gateway)

@@ -4,6 +4,7 @@
 #include "session/cluster/cluster_spec.h"
 
 #include "base/unpack_private.h"
+#include "rpc/proto/cluster.pb-c.h"
 #include "rpc/proto/master.pb-c.h"
 #include "session/cluster/cluster_spec_private.h"
 #include "tests/gtest_shim.h"
@@ -280,6 +281,99 @@ MUSTER_TEST (ClusterSpec, adds_its_filters_to_a_config_that_has_none)
   expect_config (NULL, "/job:ps", FALSE);
   expect_config (without, "/job:ps", TRUE);
   expect_config (with, "/job:own", TRUE);
+}
+
+/* --- a worker outside the cluster --- */
+
+static MusterClusterSpec *
+read_outside (const char *task)
+{
+  g_autoptr (GError) error = NULL;
+  MusterClusterSpec *self = muster_cluster_spec_new_for_task (
+      TWO "\"admit\": [\"others.digits\", \"10.0.0.9\"]}", task, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return self;
+}
+
+MUSTER_TEST (ClusterSpec, takes_a_worker_that_brings_its_own_address)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterClusterSpec) spec = read_outside ("worker:5=x:9");
+  g_autofree char *target = muster_cluster_spec_target (spec, &error);
+  g_auto (GStrv) peers = muster_cluster_spec_peers (spec);
+  g_autofree char *gateway = muster_cluster_spec_gateway (spec);
+
+  MUSTER_EXPECT_TRUE (muster_cluster_spec_is_outside (spec));
+  MUSTER_EXPECT_STREQ (target, "grpc://x:9");
+  MUSTER_EXPECT_EQ (muster_cluster_spec_trainer (spec), 6);
+  MUSTER_EXPECT_TRUE (muster_cluster_spec_has_own_masters (spec));
+  MUSTER_EXPECT_TRUE (gateway != NULL);
+  MUSTER_EXPECT_EQ (g_strv_length (peers), 1);
+  MUSTER_EXPECT_STREQ (peers[0], "ps:0=p:1");
+}
+
+MUSTER_TEST (ClusterSpec, tells_the_parameter_servers_of_a_worker_outside)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (MusterClusterSpec) spec = read_outside ("worker:5=x:9");
+  g_autoptr (GBytes) config = muster_cluster_spec_config (spec, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  const Tensorflow__ConfigProto *message =
+      muster_unpack (&tensorflow__config_proto__descriptor, g_bytes_get_data (config, NULL),
+                     g_bytes_get_size (config), arena, "config", &error);
+  const Tensorflow__ClusterDef *cluster =
+      muster_unpack (&tensorflow__cluster_def__descriptor, message->cluster_def.data,
+                     message->cluster_def.len, arena, "cluster", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_ASSERT_EQ (cluster->n_job, 2);
+  MUSTER_EXPECT_STREQ (cluster->job[0]->name, "ps");
+  MUSTER_EXPECT_STREQ (cluster->job[0]->tasks[0]->value, "p:1");
+  MUSTER_EXPECT_STREQ (cluster->job[1]->name, "outside"); /* before "ps", by name */
+  MUSTER_ASSERT_EQ (cluster->job[1]->n_tasks, 1);
+  MUSTER_EXPECT_EQ (cluster->job[1]->tasks[0]->key, 5);
+  MUSTER_EXPECT_STREQ (cluster->job[1]->tasks[0]->value, "x:9");
+  MUSTER_ASSERT_EQ (message->n_device_filters, 2);
+  MUSTER_EXPECT_STREQ (message->device_filters[1], "/job:outside/task:5");
+  MUSTER_EXPECT_TRUE (message->experimental->share_session_state_in_clusterspec_propagation);
+}
+
+MUSTER_TEST (ClusterSpec, has_no_worker_outside_whose_address_it_knows)
+{
+  g_autoptr (MusterClusterSpec) spec = read_outside ("worker:1=w:2");
+  gsize n;
+  (void)muster_cluster_spec_tasks (spec, &n);
+  MUSTER_EXPECT_FALSE (muster_cluster_spec_is_outside (spec));
+  MUSTER_EXPECT_EQ (n, 4);
+}
+
+MUSTER_TEST (ClusterSpec, refuses_a_task_outside_that_is_not_a_new_worker)
+{
+  static const struct {
+    const char *task, *words;
+  } cases[] = {{"worker:1=w:3", "is at 'w:2' in \"cluster\", not at 'w:3'"},
+               {"ps:1=p:2", "only a worker may be outside"},
+               {"worker:5=x", "x"},
+               {"=x:1", "is no task of a cluster"}};
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterClusterSpec) spec =
+        muster_cluster_spec_new_for_task (TWO "\"rpc_layer\": \"grpc\"}", cases[i].task, &error);
+    MUSTER_ASSERT_TRUE (error != NULL);
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    if (strstr (error->message, cases[i].words) == NULL)
+      MUSTER_EXPECT_STREQ (error->message, cases[i].words);
+  }
+}
+
+MUSTER_TEST (ClusterSpec, knows_the_machines_that_workers_outside_are_on)
+{
+  g_autoptr (MusterClusterSpec) spec = read_outside ("ps:0");
+  const GPtrArray *admitted = muster_cluster_spec_admitted (spec);
+  MUSTER_ASSERT_EQ (admitted->len, 2);
+  MUSTER_EXPECT_STREQ (g_ptr_array_index (admitted, 0), "others.digits");
+  expect_refusal ("{\"admit\": \"a\"}", "must be a list of machines' names");
+  expect_refusal ("{\"admit\": [\"a:1\"]}", "must be a list of machines' names");
 }
 
 MUSTER_TEST (ClusterSpec, refuses_a_config_that_is_none)

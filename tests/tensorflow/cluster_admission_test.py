@@ -69,14 +69,15 @@ def listening():
 
 @peer.needs_namespace
 class Admission(peer.TestCase):
-    """A parameter server on this machine, a machine that is in the cluster, and one that isn't."""
+    """A parameter server on this machine, a machine that is in the cluster, one for workers outside it, and one of others."""
 
     def setUp(self):
         network = machines.Network(self)
-        self.inside, self.outside = network.machine("worker0"), network.machine("other")
+        self.inside, self.outside, self.admitted = (network.machine(name) for name in ("worker0", "other", "admitted"))
         cluster = cluster_peer.Served(workers=1, chiefs=0)
         self.addCleanup(cluster.end)
         cluster.jobs = {"ps": [machines.HERE + ":2222"], "worker": [self.inside.address + ":2222"]}
+        cluster.more["admit"] = [self.admitted.address]
         cluster.start("ps:0")
         peer.await_true(lambda: self.hears(self.inside.enter) == 9, "a machine of the cluster is heard")
 
@@ -93,6 +94,7 @@ class Admission(peer.TestCase):
     def test_others_hear_nothing(self):
         self.assertEqual(self.hears(self.outside.enter), 0)
         self.assertEqual(self.hears([]), 9)  # this user's, on this machine
+        peer.await_true(lambda: self.hears(self.admitted.enter) == 9, "a machine of workers outside the cluster is heard")
         other = ["setpriv", "--reuid=65534", "--clear-groups"]
         if subprocess.run([*other, "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
             self.assertEqual(self.hears(other), 0)

@@ -77,11 +77,14 @@ class Job(peer.TestCase):
         self.addCleanup(log.close)
         words = ["train", "--meta-graph=" + self.meta, "--feed=x:0=@" + self.rows, "--batch-size=%d" % BATCH, "--epochs=%d" % self.epochs,
                  "--positions", "--checkpoint-dir=" + self.run_dir, "--json", *self.options, *more]
-        process = subprocess.Popen([peer.MUSTER, *words], env=self.cluster.environment(name), stdin=subprocess.DEVNULL, stdout=log,
+        process = subprocess.Popen([peer.MUSTER, *words], env=self.environment(name), stdin=subprocess.DEVNULL, stdout=log,
                                    preexec_fn=peer.die_with_parent)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         self.tasks[name] = process, log
+
+    def environment(self, name):
+        return self.cluster.environment(name)
 
     def kill(self, name):
         process, _ = self.tasks.pop(name)

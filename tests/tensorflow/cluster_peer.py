@@ -84,9 +84,10 @@ class Served(Cluster):
     def __init__(self, **counts):
         super().__init__(**counts)
         self.gateways = {}  # the targets of those that serve
+        self.more = {}  # of TF_CONFIG
 
     def begin(self, *names, before=()):
-        cluster = json.dumps({"cluster": self.jobs})  # one value for all
+        cluster = json.dumps({"cluster": self.jobs, **self.more})  # one value for all
         for name in names:
             self.processes[name] = subprocess.Popen(
                 [*before, peer.MUSTER, "serve", "--master=" + self.master, "--task=" + name],
