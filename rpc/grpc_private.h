@@ -32,7 +32,8 @@ typedef struct {
   gboolean is_brief;
 } MusterRpcTag;
 
-/* Handles the events of a queue of MusterRpcTags until the queue is shut down and empty. */
+/* Handles the events of a queue, of which each is a MusterRpcTag, until the queue is shut down and
+ * empty. */
 void muster_grpc_serve (grpc_completion_queue *queue);
 
 /* An integer channel argument. */

@@ -443,7 +443,8 @@ choose (MusterInspect *self, MusterScaffold *scaffold, const char *const *train_
 
 GPtrArray *
 muster_scaffold_inspect_for (MusterScaffold *self, const char *path, const char *const *train_ops,
-                             MusterInspectTarget target, gpointer user_data, GError **error)
+                             const char *(*target) (MusterScaffold *described, gpointer user_data),
+                             gpointer user_data, GError **error)
 {
   g_auto (MusterInspect) all = {.path = path, .notes = muster_scaffold_completed (self)};
   if (!choose (&all, self, train_ops, error))

@@ -51,7 +51,7 @@ typedef enum {
 } MusterKeepStanding;
 
 /* Why a checkpoint stays: a set. Empty: it goes. */
-typedef enum {
+enum {
   MUSTER_KEEP_FOR_LATEST = 1 << 0, /* a restart takes it */
   MUSTER_KEEP_FOR_NEWEST = 1 << 1,
   MUSTER_KEEP_FOR_BEST = 1 << 2,
@@ -60,7 +60,7 @@ typedef enum {
   MUSTER_KEEP_FOR_PIN = 1 << 5,
   MUSTER_KEEP_FOR_GOOD = 1 << 6,   /* it was preserved before, or its time is infinite */
   MUSTER_KEEP_FOR_OTHERS = 1 << 7, /* it isn't this saver's to remove */
-} MusterKeepReason;
+};
 
 typedef struct {
   MusterKeepStanding standing;
@@ -69,7 +69,7 @@ typedef struct {
   double value; /* of the metric; one that isn't finite is never best, as NAN: none yet */
   gboolean is_latest;
   gboolean is_left; /* of a branch that the job has left: its steps are counted by themselves */
-  guint reasons;    /* set by the decision: a set of MusterKeepReason */
+  guint reasons;    /* set by the decision: a set of MUSTER_KEEP_FOR_… */
 } MusterKeepOne;
 
 /* Decides for all of them, oldest first, and sets their reasons. *mark is the time of the last

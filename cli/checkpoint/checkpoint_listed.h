@@ -28,7 +28,7 @@ typedef struct {
   /* set by checkpoint_keep.h */
   gboolean is_in_state; /* a state file lists it */
   gboolean is_head;     /* … as its latest */
-  guint reasons;        /* a set of MusterKeepReason */
+  guint reasons;        /* a set of MUSTER_KEEP_FOR_… */
   char **kept_for;      /* (owned) (nullable) the reasons as words; NULL: not decided */
 } MusterListed;
 

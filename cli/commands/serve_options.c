@@ -196,7 +196,7 @@ muster_serve_options_parse (MusterServeOptions *self, int argc G_GNUC_UNUSED, ch
   if (!read_words (self, all + N_UNFILED, argv, error) ||
       !muster_cli_parse ((int)g_strv_length (self->given), self->given, "", summary, all, 0, &none,
                          NULL, error) ||
-      !muster_cli_log_set (self->log_level, self->log_format, MUSTER_LOG_OF_SERVICE, error) ||
+      !muster_cli_log_set (self->log_level, self->log_format, TRUE, error) ||
       !muster_flags_apply (self->flags, error) || !muster_serve_options_task (self, error))
     return FALSE;
   self->addresses = g_strsplit (self->listen, ",", -1);

@@ -370,7 +370,7 @@ parse_words (GOptionContext *context, MusterCliWants wants, const MusterCliOptio
 {
   if (!g_option_context_parse_strv (context, words, error) ||
       ((wants & MUSTER_CLI_LOG) &&
-       !muster_cli_log_set (options->log_level, options->log_format, MUSTER_LOG_OF_COMMAND, error)))
+       !muster_cli_log_set (options->log_level, options->log_format, FALSE, error)))
     return FALSE;
   char **others = *words + 1;
   if (rest == NULL && *others != NULL)

@@ -159,10 +159,10 @@ usual_format (void)
 }
 
 gboolean
-muster_cli_log_set (const char *level, const char *as, MusterLogUse use, GError **error)
+muster_cli_log_set (const char *level, const char *as, gboolean is_service, GError **error)
 {
-  GLogLevelFlags least = use == MUSTER_LOG_OF_SERVICE ? G_LOG_LEVEL_INFO : G_LOG_LEVEL_MESSAGE;
-  const gboolean is_report = use == MUSTER_LOG_OF_COMMAND && level == NULL && as == NULL;
+  GLogLevelFlags least = is_service ? G_LOG_LEVEL_INFO : G_LOG_LEVEL_MESSAGE;
+  const gboolean is_report = !is_service && level == NULL && as == NULL;
   Format chosen = is_report ? FORMAT_PLAIN : usual_format ();
   if ((level != NULL && !read_level (level, &least, error)) ||
       (as != NULL && !read_format (as, &chosen, error)))

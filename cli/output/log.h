@@ -15,17 +15,13 @@ G_BEGIN_DECLS
  * Before --log-level and --log-format are known, and in a command that is given neither, only what
  * its user should read is printed, at once, without time and level. */
 
-/* The command's part in the log. */
-typedef enum {
-  MUSTER_LOG_OF_COMMAND, /* it reports to its user; the log is extra (--log-level=notice) */
-  MUSTER_LOG_OF_SERVICE, /* the log is its report (--log-level=info) */
-} MusterLogUse;
-
 /* Makes the command's writer GLib's. Once, before anything is logged. */
 void muster_cli_log_begin (void);
 
-/* Applies --log-level and --log-format (nullable). INVALID_ARGUMENT for an unknown one. */
-gboolean muster_cli_log_set (const char *level, const char *format, MusterLogUse use,
+/* Applies --log-level and --log-format (nullable). The log of a service is its report
+ * (--log-level=info); a command reports to its user, and the log is extra (notice).
+ * INVALID_ARGUMENT for an unknown one. */
+gboolean muster_cli_log_set (const char *level, const char *format, gboolean is_service,
                              GError **error);
 
 /* TRUE if a program reads the log (JSON, the journal), and so expects what ends the command there.

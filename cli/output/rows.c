@@ -15,10 +15,18 @@
 #define UNWELL_COLOUR   "\033[33m"
 #define NO_COLOUR       "\033[0m"
 
+typedef struct {
+  const char *component; /* static; NULL: only the text */
+  char *state;           /* (owned) (nullable) "restoring", "12 of 104" */
+  char *text;            /* (owned) may be empty */
+  gint64 since_us;       /* 0: not shown */
+  gboolean is_well;
+} Row;
+
 static void
 row_free (gpointer data)
 {
-  MusterRow *self = data;
+  Row *self = data;
   g_free (self->state);
   g_free (self->text);
   g_free (self);
@@ -26,7 +34,7 @@ row_free (gpointer data)
 
 /* Splits the state off a text that begins with it, so that it is shown in its own column. */
 static void
-split (MusterRow *self, const MusterReason *reason)
+split (Row *self, const MusterReason *reason)
 {
   g_autofree char *state = g_strdelimit (g_strdup (reason->state), "-", ' ');
   gsize n = strlen (state);
@@ -61,7 +69,7 @@ muster_rows_new (const char *message, GPtrArray *reasons)
   for (guint i = 0; reasons != NULL && i < reasons->len; i++) {
     const MusterReason *it = g_ptr_array_index (reasons, i);
     if (has_something_to_say (it, has_problem)) {
-      MusterRow *row = g_new0 (MusterRow, 1);
+      Row *row = g_new0 (Row, 1);
       row->component = it->component;
       row->is_well = it->is_well;
       row->since_us = it->is_well ? 0 : it->since_us;
@@ -71,7 +79,7 @@ muster_rows_new (const char *message, GPtrArray *reasons)
     has_problem = has_problem || !it->is_well;
   }
   if (rows->len == 0) {
-    MusterRow *row = g_new0 (MusterRow, 1);
+    Row *row = g_new0 (Row, 1);
     row->text = muster_cli_one_line (message);
     g_ptr_array_add (rows, row);
   }
@@ -129,7 +137,7 @@ append_cut (GString *line, const char *text, guint *left)
 
 /* The component in the colour of its state. */
 static void
-append_component (GString *line, const MusterRow *row, gboolean coloured, guint *left)
+append_component (GString *line, const Row *row, gboolean coloured, guint *left)
 {
   g_autofree char *padding =
       g_strnfill ((gsize)MAX (COMPONENT_WIDTH - (int)strlen (row->component), 0) + 1, ' ');
@@ -142,7 +150,7 @@ append_component (GString *line, const MusterRow *row, gboolean coloured, guint 
 }
 
 static void
-append_row (GString *block, const MusterRow *row, gint64 now_us, guint width, gboolean coloured)
+append_row (GString *block, const Row *row, gint64 now_us, guint width, gboolean coloured)
 {
   guint left = width;
   append_cut (block, "  ", &left);

@@ -7,15 +7,7 @@ G_BEGIN_DECLS
 
 /* Formats the reasons of a wait as lines: one for each component that has something to report. */
 
-typedef struct {
-  const char *component; /* static; NULL: only the text */
-  char *state;           /* (owned) (nullable) "restoring", "12 of 104" */
-  char *text;            /* (owned) may be empty */
-  gint64 since_us;       /* 0: not shown */
-  gboolean is_well;
-} MusterRow;
-
-/* (transfer full) (element-type MusterRow). message is used if there are no reasons. */
+/* The rows for muster_rows_draw () (transfer full). message is used if there are no reasons. */
 GPtrArray *muster_rows_new (const char *message, GPtrArray *reasons);
 
 /* All of it in one line, without times: the first cause, and how much is missing. */

@@ -483,8 +483,10 @@ muster_lookup_table_export (MusterLookupTable *self, MusterTensor **keys, Muster
 }
 
 gboolean
-muster_lookup_table_fill (MusterLookupTable *self, MusterLookupNext next, gpointer data,
-                          MusterBudget *budget, GError **error)
+muster_lookup_table_fill (MusterLookupTable *self,
+                          gboolean (*next) (gpointer data, MusterTensor **keys,
+                                            MusterTensor **values, GError **error),
+                          gpointer data, MusterBudget *budget, GError **error)
 {
   MusterTensor *key, *value;
   MusterLookupStore fresh;

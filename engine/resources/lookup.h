@@ -69,12 +69,13 @@ gboolean muster_lookup_table_export (MusterLookupTable *self, MusterTensor **key
 /* TRUE for a static table that is filled. */
 gboolean muster_lookup_table_is_filled (MusterLookupTable *self);
 
-/* Fills a static table from next, which returns FALSE at the end, or with an error. next may block:
+/* Fills a static table from next, whose tensors are borrowed until the next call, and which returns
+ * FALSE at the end, or with an error. next may block:
  * other threads can use the table in the meantime, and if one of them has filled it first, it isn't
  * changed. */
-typedef gboolean (*MusterLookupNext) (gpointer data, MusterTensor **keys, MusterTensor **values,
-                                      GError **error); /* borrowed until the next call */
-gboolean muster_lookup_table_fill (MusterLookupTable *self, MusterLookupNext next, gpointer data,
-                                   MusterBudget *budget, GError **error);
+gboolean muster_lookup_table_fill (MusterLookupTable *self,
+                                   gboolean (*next) (gpointer data, MusterTensor **keys,
+                                                     MusterTensor **values, GError **error),
+                                   gpointer data, MusterBudget *budget, GError **error);
 
 G_END_DECLS

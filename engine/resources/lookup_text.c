@@ -242,7 +242,7 @@ next_line (Reader *self, GError **error)
   return self->value != NULL;
 }
 
-/* MusterLookupNext. */
+/* For muster_lookup_table_fill (). */
 static gboolean
 next (gpointer data, MusterTensor **key, MusterTensor **value, GError **error)
 {

@@ -13,7 +13,7 @@ typedef struct _MusterKernel MusterKernel;
  * position. */
 typedef gboolean (*MusterKernelFunc) (MusterKernel *k, GError **error);
 
-typedef enum {
+enum {
   MUSTER_OP_STATEFUL = 1 << 0, /* has a side effect: always computed */
   MUSTER_OP_UNINITIALIZED =
       1
@@ -26,14 +26,14 @@ typedef enum {
   MUSTER_OP_READER =
       1 << 5, /* always computed too, as its results vary, but leaves nothing behind, or what
                  another try finds: a resource by its name. Not with MUSTER_OP_STATEFUL. */
-} MusterOpFlags;
+};
 
 typedef struct {
   const char *name;
   const char *signature;
   const char *attributes; /* "" for none */
   MusterKernelFunc compute;
-  MusterOpFlags flags;
+  guint flags; /* a set of MUSTER_OP_… */
 } MusterOp;
 
 /* Whether the op, once it has begun, may have left something behind: a changed variable, a file. */

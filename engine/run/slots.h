@@ -9,7 +9,7 @@ G_BEGIN_DECLS
 
 /* The structs of a run, for the executor and for ops that work on slots. */
 
-typedef enum {
+enum {
   MUSTER_SLOT_EMPTY,
   MUSTER_SLOT_TENSOR,   /* a MusterTensor */
   MUSTER_SLOT_REF,      /* a MusterVariable, read by the kernel that uses it */
@@ -17,7 +17,7 @@ typedef enum {
   MUSTER_SLOT_HANDLE,   /* a MusterResource behind a handle, of either generation */
   MUSTER_SLOT_HANDLES,  /* a MusterTensor of int64: numbers of the run's handles */
   MUSTER_SLOT_DEAD,     /* no value, from the branch that a Switch didn't take */
-} MusterSlotKind;
+};
 
 typedef struct {
   gpointer value; /* (owned) (nullable) */
@@ -44,7 +44,7 @@ struct _MusterKernel {
   GError *resume_error;      /* (owned) (nullable) */
 };
 
-typedef enum { MUSTER_NODE_LEFT, MUSTER_NODE_DONE, MUSTER_NODE_WAITS } MusterNodeState;
+enum { MUSTER_NODE_LEFT, MUSTER_NODE_DONE, MUSTER_NODE_WAITS };
 
 /* A run's waits for memory. */
 typedef struct {
@@ -79,7 +79,7 @@ struct _MusterRun {
   GPtrArray *suspended; /* (owned) (nullable) of MusterKernel: every one suspended in this run;
                            guarded by lock */
   guint n_waiting;      /* number of suspended kernels that haven't ended */
-  guint8 *done; /* (owned) (nullable) MusterNodeState by position, once a kernel was suspended */
+  guint8 *done; /* (owned) (nullable) MUSTER_NODE_… by position, once a kernel was suspended */
   GCancellable *own_cancellable; /* (owned) (nullable) for kernels; guarded by lock */
   gulong forward_id;             /* handler on context.cancellable that cancels own_cancellable */
 };

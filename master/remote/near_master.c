@@ -13,6 +13,9 @@
 /* Of a connection within this machine. */
 #define PROBE_US MUSTER_SECOND
 
+#define MUSTER_TYPE_NEAR_MASTER (muster_near_master_get_type ())
+G_DECLARE_FINAL_TYPE (MusterNearMaster, muster_near_master, MUSTER, NEAR_MASTER, GObject)
+
 struct _MusterNearMaster {
   GObject parent;
   MusterMaster *far;  /* (owned) */

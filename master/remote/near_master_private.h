@@ -5,13 +5,10 @@
 
 G_BEGIN_DECLS
 
-/* MusterNearMaster is a master that may have a gateway on this machine. Each call asks the
+/* A master that may have a gateway on this machine. Each call asks the
  * gateway's socket, and goes to the gateway if something listens there, else to the master itself;
  * once a gateway was there, always to it, since it may be about to start again. A session stays
  * where it was created. Any thread. */
-
-#define MUSTER_TYPE_NEAR_MASTER (muster_near_master_get_type ())
-G_DECLARE_FINAL_TYPE (MusterNearMaster, muster_near_master, MUSTER, NEAR_MASTER, GObject)
 
 /* Its target is far's, or the gateway's once one was there. gateway is "unix:/PATH". */
 MusterMaster *muster_near_master_new (MusterMaster *far, const char *gateway, GError **error);

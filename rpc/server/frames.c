@@ -54,10 +54,10 @@ raise_to (guint *limit, guint n)
 }
 
 void
-muster_frames_allow (const MusterFramesLimits *limits)
+muster_frames_allow (guint max_unsettled_calls, guint max_unended_calls)
 {
-  raise_to (&max_unsettled, limits->max_unsettled);
-  raise_to (&max_unended, limits->max_unended);
+  raise_to (&max_unsettled, max_unsettled_calls);
+  raise_to (&max_unended, max_unended_calls);
 }
 
 static void

@@ -12,14 +12,11 @@ G_BEGIN_DECLS
 
 typedef struct _MusterFrames MusterFrames;
 
-/* The limits are the process's: a socket doesn't know which server it is of. */
-typedef struct {
-  guint max_unsettled; /* calls of a client before it acknowledges the settings */
-  guint max_unended;   /* calls whose request hasn't ended, of one connection */
-} MusterFramesLimits;
-
-/* The higher ones of these and those before: a process may have several servers. */
-void muster_frames_allow (const MusterFramesLimits *limits);
+/* Sets the limits, which are the process's, as a socket doesn't know which server it is of: of
+ * calls of a client before it acknowledges the settings, and of calls of one connection whose
+ * request hasn't ended. The higher ones of these and those before: a process may have several
+ * servers. */
+void muster_frames_allow (guint max_unsettled_calls, guint max_unended_calls);
 
 MusterFrames *muster_frames_new (void);
 void muster_frames_free (MusterFrames *self);

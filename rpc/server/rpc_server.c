@@ -122,7 +122,7 @@ muster_rpc_server_new_with_limits (const MusterRpcServerLimits *limits)
   self->admit = limits->admit;
   self->is_shared = limits->is_shared;
   self->data = limits->data;
-  muster_frames_allow (&(MusterFramesLimits){MAX_UNSETTLED, of_peers.max_bare});
+  muster_frames_allow (MAX_UNSETTLED, of_peers.max_bare);
   self->server = create_server (n_streams);
   grpc_server_register_completion_queue (self->server, self->queue, NULL);
   return self;

@@ -93,18 +93,6 @@ gboolean muster_async_core_is_idle (MusterAsyncCore *self);
  * callback of the saver on this one. */
 gboolean muster_async_core_check_caller (MusterAsyncCore *self, GError **error);
 
-/* A call that stages or restores; one at a time. The deadline bounds the whole call. */
-typedef struct {
-  MusterAsyncCore *core;
-  gint64 deadline_us;
-  GCancellable *cancellable;
-  gint64 began_us;       /* of a save */
-  const char *directory; /* of a save: the durable tier's, if it has tiers */
-  MusterTierSet due;     /* of a save in tiers */
-  gboolean must_be_idle; /* earlier saves must have ended */
-  gboolean is_claimed;
-} MusterAsyncCall;
-
 /* Sets the result of a save that succeeded or was skipped for lack of space; takes saved. */
 void muster_async_resolve_ticket (MusterSaveTicket *ticket, MusterSaved *saved);
 

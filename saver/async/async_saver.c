@@ -14,6 +14,18 @@
 
 #define DISPOSE_WAIT_US (5 * MUSTER_SECOND)
 
+/* A call that stages or restores; one at a time. The deadline bounds the whole call. */
+typedef struct {
+  MusterAsyncCore *core;
+  gint64 deadline_us;
+  GCancellable *cancellable;
+  gint64 began_us;       /* of a save */
+  const char *directory; /* of a save: the durable tier's, if it has tiers */
+  MusterTierSet due;     /* of a save in tiers */
+  gboolean must_be_idle; /* earlier saves must have ended */
+  gboolean is_claimed;
+} Call;
+
 /* The turns and slots: who may stage or restore, and how many snapshots exist. All with the lock
  * held. */
 
@@ -39,7 +51,7 @@ muster_async_core_free_slot (MusterAsyncCore *self)
 }
 
 static gboolean
-may_claim (const MusterAsyncCall *call)
+may_claim (const Call *call)
 {
   MusterAsyncCore *core = call->core;
   if (core->holder != NULL)
@@ -54,7 +66,7 @@ may_claim (const MusterAsyncCall *call)
 static gboolean
 claim (gpointer data)
 {
-  MusterAsyncCall *call = data;
+  Call *call = data;
   if (!call->is_claimed && may_claim (call)) {
     call->is_claimed = TRUE;
     call->core->holder = g_thread_self ();
@@ -63,7 +75,7 @@ claim (gpointer data)
 }
 
 static void
-muster_async_call_release (MusterAsyncCall *call)
+muster_async_call_release (Call *call)
 {
   call->core->holder = NULL;
   g_cond_broadcast (&call->core->changed);
@@ -79,7 +91,7 @@ muster_async_refuse_shut (GError **error)
 
 /* Waits for the turn; release ends it. */
 static gboolean
-muster_async_call_lock_save (MusterAsyncCall *call, GError **error)
+muster_async_call_lock_save (Call *call, GError **error)
 {
   MusterAsyncCore *core = call->core;
   if (!muster_async_core_check_caller (core, error) ||
@@ -181,8 +193,7 @@ muster_async_saver_set_model (MusterAsyncSaver *self, MusterSaver *saver, Muster
 
 /* With the lock held: returns the ticket of a save, with its path and number. */
 static MusterSaveTicket *
-number (const MusterAsyncCall *call, const char *directory, gint64 step, const char *prefix,
-        GError **error)
+number (const Call *call, const char *directory, gint64 step, const char *prefix, GError **error)
 {
   MusterAsyncCore *self = call->core;
   MusterSaveLog *log = self->model->saver->log;
@@ -246,8 +257,7 @@ take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
 
 /* Adds the slot's nodes when they are first needed, and again for another model. */
 static gboolean
-prepare_slot (const MusterAsyncCall *call, MusterAsyncSlot *slot, MusterAsyncModel *model,
-              GError **error)
+prepare_slot (const Call *call, MusterAsyncSlot *slot, MusterAsyncModel *model, GError **error)
 {
   MusterSaver *saver = model->saver;
   if (slot->model == model)
@@ -279,7 +289,7 @@ copy_saveables (MusterAsyncRequest *request, GError **error)
 }
 
 typedef struct {
-  const MusterAsyncCall *call;
+  const Call *call;
   MusterAsyncRequest *request;
   gboolean is_taken;
 } Take;
@@ -309,7 +319,7 @@ rename_to (MusterAsyncRequest *request, gint64 step, GError **error)
 }
 
 static gboolean
-take_consistent_cut (const MusterAsyncCall *call, MusterAsyncRequest *request, GError **error)
+take_consistent_cut (const Call *call, MusterAsyncRequest *request, GError **error)
 {
   Take what = {call, request, FALSE};
   gint64 step = muster_save_ticket_step (request->ticket);
@@ -325,7 +335,7 @@ take_consistent_cut (const MusterAsyncCall *call, MusterAsyncRequest *request, G
 
 /* Without the lock, in the turn: takes the snapshot. */
 static gboolean
-stage (const MusterAsyncCall *call, MusterAsyncRequest *request, GError **error)
+stage (const Call *call, MusterAsyncRequest *request, GError **error)
 {
   if (prepare_slot (call, request->slot, request->model, error) &&
       take_consistent_cut (call, request, error))
@@ -353,8 +363,7 @@ enqueue (MusterAsyncCore *self, MusterAsyncRequest *request)
 
 /* With the lock held, in the turn; returns with the lock held. */
 static gboolean
-save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean unlisted,
-                    GError **error)
+save_in_background (const Call *call, MusterSaveTicket *ticket, gboolean unlisted, GError **error)
 {
   MusterAsyncCore *core = call->core;
   MusterAsyncSlot *slot = take_slot (core, ticket);
@@ -382,8 +391,7 @@ save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, gbool
 /* Saves a model over the budget. With the lock held, in the turn, while no save is running; returns
  * with the lock held. */
 static gboolean
-save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean unlisted,
-              GError **error)
+save_at_once (const Call *call, MusterSaveTicket *ticket, gboolean unlisted, GError **error)
 {
   MusterAsyncCore *core = call->core;
   g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
@@ -417,7 +425,7 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean un
 
 /* With the lock held, in the turn. */
 static MusterSaveTicket *
-save_locked (const MusterAsyncCall *call, const char *directory, gint64 step, const char *prefix,
+save_locked (const Call *call, const char *directory, gint64 step, const char *prefix,
              GError **error)
 {
   MusterAsyncCore *core = call->core;
@@ -441,12 +449,12 @@ save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const
 {
   MusterAsyncCore *core = self->core;
   const gint64 began_us = muster_clock_now_us (core->clock);
-  MusterAsyncCall call = {.core = core,
-                          .deadline_us = deadline_us,
-                          .cancellable = cancellable,
-                          .began_us = began_us,
-                          .directory = directory,
-                          .due = due};
+  Call call = {.core = core,
+               .deadline_us = deadline_us,
+               .cancellable = cancellable,
+               .began_us = began_us,
+               .directory = directory,
+               .due = due};
   MusterSaveTicket *ticket = NULL;
   g_autoptr (MusterSaveTicket) replaced = NULL;
   g_mutex_lock (&core->lock);
@@ -518,7 +526,7 @@ muster_async_saver_prepare (MusterAsyncSaver *self, gint64 deadline_us, GCancell
   muster_require (error, FALSE, self);
 
   MusterAsyncCore *core = self->core;
-  MusterAsyncCall call = {
+  Call call = {
       .core = core, .deadline_us = deadline_us, .cancellable = cancellable, .must_be_idle = TRUE};
   gboolean prepared = FALSE;
   g_mutex_lock (&core->lock);
@@ -544,7 +552,7 @@ muster_async_saver_restore (MusterAsyncSaver *self, const MusterRestoreOptions *
   muster_require (error, FALSE, self, options);
 
   MusterAsyncCore *core = self->core;
-  MusterAsyncCall call = {
+  Call call = {
       .core = core, .deadline_us = deadline_us, .cancellable = cancellable, .must_be_idle = TRUE};
   g_auto (MusterRestored) found = {0};
   gboolean is_done = FALSE;

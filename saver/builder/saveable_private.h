@@ -29,8 +29,7 @@ gboolean muster_named_tensors_write (const GPtrArray *tensors, MusterStorage *st
                                      const char *prefix, GError **error);
 
 /* A restore has two phases: _read () reads and checks everything before the graph is restored,
- * _hand_out () passes it to the saveables after that. (transfer full) (element-type
- * MusterSaveableState). */
+ * _hand_out () passes it to the saveables after that. (transfer full). */
 GPtrArray *muster_saveables_read (MusterSaveables *self, MusterBundleReader *reader,
                                   GError **error);
 gboolean muster_saveables_hand_out (GPtrArray *states, GError **error);

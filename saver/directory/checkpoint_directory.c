@@ -15,6 +15,12 @@
 /* The time limit for announcing which directory a chief holds. */
 #define ANNOUNCE_US MUSTER_SECOND
 
+/* A directory claimed by this chief. */
+typedef struct {
+  char *directory; /* (owned) */
+  gint64 epoch;    /* in its side file */
+} Claimed;
+
 MusterKept *
 muster_kept_new (const char *prefix, double time)
 {
@@ -35,7 +41,7 @@ muster_kept_free (gpointer kept)
 static void
 claimed_clear (gpointer claimed)
 {
-  g_free (((MusterClaimed *)claimed)->directory);
+  g_free (((Claimed *)claimed)->directory);
 }
 
 void
@@ -44,7 +50,7 @@ muster_checkpoint_directory_init (MusterCheckpointDirectory *self)
   *self = (MusterCheckpointDirectory){0};
   g_mutex_init (&self->publishing);
   g_mutex_init (&self->lock);
-  self->claimed = g_array_new (FALSE, FALSE, sizeof (MusterClaimed));
+  self->claimed = g_array_new (FALSE, FALSE, sizeof (Claimed));
   g_array_set_clear_func (self->claimed, claimed_clear);
   self->kept = g_ptr_array_new_with_free_func (muster_kept_free);
   self->pending_deletes = g_ptr_array_new_with_free_func (g_free);
@@ -184,7 +190,7 @@ muster_checkpoint_directory_claimed_epoch (MusterCheckpointDirectory *self, cons
   gint64 epoch = 0;
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->claimed->len; i++) {
-    const MusterClaimed *claimed = &g_array_index (self->claimed, MusterClaimed, i);
+    const Claimed *claimed = &g_array_index (self->claimed, Claimed, i);
     if (strcmp (claimed->directory, directory) == 0)
       epoch = claimed->epoch;
   }
@@ -196,7 +202,7 @@ static void
 note_claim (MusterCheckpointDirectory *self, MusterLease *lease, const char *directory,
             gint64 epoch)
 {
-  MusterClaimed claimed = {.directory = g_strdup (directory), .epoch = epoch};
+  Claimed claimed = {.directory = g_strdup (directory), .epoch = epoch};
   g_mutex_lock (&self->lock);
   if (self->lease == lease)
     g_array_append_val (self->claimed, claimed);
@@ -343,7 +349,7 @@ muster_checkpoint_directory_forget_claim (MusterCheckpointDirectory *self, const
 {
   g_mutex_lock (&self->lock);
   for (guint i = self->claimed->len; i-- > 0;)
-    if (strcmp (g_array_index (self->claimed, MusterClaimed, i).directory, directory) == 0) {
+    if (strcmp (g_array_index (self->claimed, Claimed, i).directory, directory) == 0) {
       g_array_remove_index (self->claimed, i);
       break;
     }

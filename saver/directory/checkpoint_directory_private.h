@@ -26,12 +26,6 @@ typedef struct {
 MusterKept *muster_kept_new (const char *prefix, double time);
 void muster_kept_free (gpointer kept);
 
-/* A directory claimed by this chief. */
-typedef struct {
-  char *directory; /* (owned) */
-  gint64 epoch;    /* in its side file */
-} MusterClaimed;
-
 /* What a saver knows about the directories that it saves to: the claims, the checkpoints that it
  * manages, and those to be deleted. A member of its saver.
  *
@@ -64,7 +58,7 @@ typedef struct {
   GHashTable *held;   /* (owned) (element-type utf8 MusterStorageLock) by directory: hold.c */
   gint64 least_epoch; /* a claim takes this one or a higher one */
   MusterLease *lease; /* (owned) (nullable) */
-  GArray *claimed;    /* (owned) (element-type MusterClaimed) under that lease */
+  GArray *claimed;    /* (owned) the directories claimed under that lease */
   double mark;        /* time of the last preserved checkpoint: seconds since 1970 */
   guint64 last_bytes; /* size of the last checkpoint */
   GPtrArray *kept;    /* (owned) (element-type MusterKept) oldest first */

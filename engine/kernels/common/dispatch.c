@@ -293,7 +293,9 @@ muster_same_shape (const MusterTensor *a, const MusterTensor *b)
 }
 
 gboolean
-muster_change_strings (MusterKernel *k, MusterVariable *variable, MusterStringsChange change,
+muster_change_strings (MusterKernel *k, MusterVariable *variable,
+                       gboolean (*change) (MusterTensor *value, guint8 *strings, gpointer user_data,
+                                           GError **error),
                        gpointer user_data, GError **error)
 {
   for (;;) {

@@ -139,10 +139,10 @@ gboolean muster_check_vector (MusterKernel *k, int i, const char *name, GError *
 
 /* Updates a variable of strings, which can't be changed in place: change gets the value and a copy
  * of its strings to overwrite; again if another step has assigned a value in between. */
-typedef gboolean (*MusterStringsChange) (MusterTensor *value, guint8 *strings, gpointer user_data,
-                                         GError **error);
 gboolean muster_change_strings (MusterKernel *k, MusterVariable *variable,
-                                MusterStringsChange change, gpointer user_data, GError **error);
+                                gboolean (*change) (MusterTensor *value, guint8 *strings,
+                                                    gpointer user_data, GError **error),
+                                gpointer user_data, GError **error);
 
 /* Checks the dtype of a variable, which a resource handle doesn't contain. */
 gboolean muster_check_variable_dtype (MusterVariable *variable, MusterDType dtype, GError **error);

@@ -114,7 +114,8 @@ end_of_piece (MusterString string, gsize from)
 }
 
 void
-muster_text_append_valid (MusterText *self, MusterString string, MusterTextChange change)
+muster_text_append_valid (MusterText *self, MusterString string,
+                          char *(*change) (const char *text, gssize size))
 {
   for (gsize from = 0, end; from < string.size && !self->failed; from = end) {
     end = end_of_piece (string, from);

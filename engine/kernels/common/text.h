@@ -48,8 +48,8 @@ muster_text_put_c (MusterText *self, char c)
 
 /* Appends a string's bytes as valid UTF-8, like g_utf8_make_valid (), converted piece by piece by
  * change (g_utf8_strup () for example; transfer full) unless that is NULL. */
-typedef char *(*MusterTextChange) (const char *text, gssize size);
-void muster_text_append_valid (MusterText *self, MusterString string, MusterTextChange change);
+void muster_text_append_valid (MusterText *self, MusterString string,
+                               char *(*change) (const char *text, gssize size));
 
 /* Appends a protobuf field's tag and length; the caller appends size bytes. */
 void muster_text_put_head (MusterText *self, guint32 number, gsize size);
