@@ -282,17 +282,17 @@ check_names (const MusterClusterNode *node, MusterJobTask *task, char *const *na
 }
 
 static gboolean
-check_work (const MusterClusterNode *node, MusterJobTask *task, const MusterJobWork *work,
+check_step (const MusterClusterNode *node, MusterJobTask *task, const MusterJobStep *step,
             GError **error)
 {
-  if (work == NULL)
+  if (step == NULL)
     return TRUE;
-  for (gsize i = 0; i < work->n_feeds; i++) {
-    char *names[] = {(char *)work->feeds[i].name, NULL};
+  for (gsize i = 0; i < step->n_feeds; i++) {
+    char *names[] = {(char *)step->feeds[i].name, NULL};
     if (!check_names (node, task, names, error))
       return FALSE;
   }
-  return check_names (node, task, work->targets, error);
+  return check_names (node, task, (char **)step->targets, error);
 }
 
 static gboolean
@@ -300,8 +300,8 @@ check_setups (const MusterClusterNode *node, MusterJobTask *task, GPtrArray *set
 {
   for (guint i = 0; i < setups->len; i++) {
     const MusterJobSetup *setup = setups->pdata[i];
-    if (!check_work (node, task, setup->init, error) ||
-        !check_work (node, task, setup->exit, error))
+    if (!check_step (node, task, setup->init, error) ||
+        !check_step (node, task, setup->exit, error))
       return FALSE;
   }
   return TRUE;
@@ -313,7 +313,7 @@ check_task (const MusterClusterNode *node, MusterJobTask *task, GError **error)
   for (guint i = 0; i < task->outputs->len; i++)
     if (!check_names (node, task, ((MusterJobOutput *)task->outputs->pdata[i])->tensors, error))
       return FALSE;
-  return check_work (node, task, task->step, error) &&
+  return check_step (node, task, task->step, error) &&
          check_setups (node, task, task->setups, error) &&
          check_setups (node, task, task->instance_setups, error);
 }
@@ -325,7 +325,7 @@ check_part (const MusterClusterNode *node, const MusterJobPart *part, GError **e
     if (!check_task (node, part->tasks->pdata[i], error))
       return FALSE;
   for (guint i = 0; i < part->reports->len; i++)
-    if (!check_work (node, NULL, ((MusterJobBeside *)part->reports->pdata[i])->report, error))
+    if (!check_step (node, NULL, ((MusterJobBeside *)part->reports->pdata[i])->report, error))
       return FALSE;
   return check_setups (node, NULL, part->setups, error);
 }

@@ -3,6 +3,7 @@
 #include "jobs/job_group.h"
 
 #include "base/check_time_private.h"
+#include "base/fields_private.h"
 #include "base/require_private.h"
 #include "graph/step_copy_private.h"
 #include "jobs/job_group_private.h"
@@ -18,36 +19,20 @@ refuse_group (GError **error, MusterError code, const char *words)
 
 /* --- steps --- */
 
-static MusterJobWork *
-job_work_new (const MusterJobStep *step)
+/* A copy that owns its function's data. */
+static MusterJobStep *
+own_step (const MusterJobStep *step)
 {
-  MusterJobWork *self = g_new0 (MusterJobWork, 1);
-  self->name = g_strdup (step->name);
-  self->targets = g_strdupv ((char **)step->targets);
-  self->feeds = muster_feeds_copy (step->feeds, step->n_feeds);
-  self->n_feeds = step->n_feeds;
-  self->repeat = step->repeat;
-  self->until_end = step->until_end;
-  self->func = step->func;
-  self->user_data = step->user_data;
-  self->destroy = step->destroy;
-  self->func_owner = step->func_owner != NULL ? g_bytes_ref (step->func_owner) : NULL;
+  MusterJobStep *self = g_boxed_copy (MUSTER_TYPE_JOB_STEP, step);
+  muster_own_more (&self->func_owner, step->user_data, step->destroy);
   return self;
 }
 
 static void
-job_work_free (gpointer work)
+step_free (MusterJobStep *step)
 {
-  MusterJobWork *self = work;
-  if (self == NULL)
-    return;
-  if (self->destroy != NULL)
-    self->destroy (self->user_data);
-  g_clear_pointer (&self->func_owner, g_bytes_unref);
-  muster_feeds_free (self->feeds, self->n_feeds);
-  g_strfreev (self->targets);
-  g_free (self->name);
-  g_free (self);
+  if (step != NULL)
+    g_boxed_free (MUSTER_TYPE_JOB_STEP, step);
 }
 
 /* --- setups --- */
@@ -58,8 +43,8 @@ MusterJobSetup *
 muster_job_setup_new (const MusterJobStep *init, const MusterJobStep *exit)
 {
   MusterJobSetup *self = g_object_new (MUSTER_TYPE_JOB_SETUP, NULL);
-  self->init = init != NULL ? job_work_new (init) : NULL;
-  self->exit = exit != NULL ? job_work_new (exit) : NULL;
+  self->init = init != NULL ? own_step (init) : NULL;
+  self->exit = exit != NULL ? own_step (exit) : NULL;
   return self;
 }
 
@@ -67,8 +52,8 @@ static void
 muster_job_setup_finalize (GObject *object)
 {
   MusterJobSetup *self = MUSTER_JOB_SETUP (object);
-  job_work_free (self->init);
-  job_work_free (self->exit);
+  step_free (self->init);
+  step_free (self->exit);
   G_OBJECT_CLASS (muster_job_setup_parent_class)->finalize (object);
 }
 
@@ -226,7 +211,7 @@ muster_job_task_set_step (MusterJobTask *self, const MusterJobStep *step, GError
   if (self->step != NULL)
     return refuse_group (error, MUSTER_ERROR_FAILED_PRECONDITION,
                          "This Task already has an execution step.");
-  self->step = job_work_new (step);
+  self->step = own_step (step);
   return TRUE;
 }
 
@@ -290,7 +275,7 @@ static void
 muster_job_task_finalize (GObject *object)
 {
   MusterJobTask *self = MUSTER_JOB_TASK (object);
-  job_work_free (self->step);
+  step_free (self->step);
   g_ptr_array_unref (self->setups);
   g_ptr_array_unref (self->instance_setups);
   g_ptr_array_unref (self->outputs);
@@ -367,7 +352,7 @@ beside_free (gpointer data)
 {
   MusterJobBeside *self = data;
   g_clear_object (&self->setup);
-  job_work_free (self->report);
+  step_free (self->report);
   g_free (self->node);
   g_free (self);
 }
@@ -405,7 +390,7 @@ muster_job_group_add_report (MusterJobGroup *self, const char *node, const Muste
     return refuse_group (error, MUSTER_ERROR_INVALID_ARGUMENT,
                          "invalid report interval (use 0 or more)");
   MusterJobBeside *beside = add_beside (self, node);
-  beside->report = job_work_new (step);
+  beside->report = own_step (step);
   beside->interval_us = interval_us > 0 ? interval_us : DEFAULT_INTERVAL_US;
   return TRUE;
 }

@@ -5,24 +5,10 @@
 
 G_BEGIN_DECLS
 
-/* A job's copy of a step. */
-typedef struct {
-  char *name;              /* (owned) (nullable) */
-  char **targets;          /* (owned) (nullable) */
-  const MusterFeed *feeds; /* (owned) with names and tensors */
-  gsize n_feeds;
-  guint64 repeat;
-  gboolean until_end;
-  MusterJobFunc func;
-  gpointer user_data;
-  GDestroyNotify destroy;
-  GBytes *func_owner; /* (owned) (nullable) of user_data */
-} MusterJobWork;
-
 struct _MusterJobSetup {
   GObject parent;
-  MusterJobWork *init; /* (owned) (nullable) */
-  MusterJobWork *exit; /* (owned) (nullable) */
+  MusterJobStep *init; /* (owned) (nullable) */
+  MusterJobStep *exit; /* (owned) (nullable) */
 };
 
 struct _MusterJobOutput {
@@ -40,7 +26,7 @@ struct _MusterJobTask {
   char *full_name; /* (owned) (nullable) set when it is added to a group */
   char *node;      /* (owned) */
   guint n_instances;
-  MusterJobWork *step;        /* (owned) (nullable) */
+  MusterJobStep *step;        /* (owned) (nullable) */
   GPtrArray *setups;          /* (owned) (element-type MusterJobSetup) */
   GPtrArray *instance_setups; /* (owned) (element-type MusterJobSetup) */
   GPtrArray *outputs;         /* (owned) (element-type MusterJobOutput) */
@@ -51,7 +37,7 @@ struct _MusterJobTask {
 typedef struct {
   char *node;            /* (owned) */
   MusterJobSetup *setup; /* (owned) (nullable) */
-  MusterJobWork *report; /* (owned) (nullable) */
+  MusterJobStep *report; /* (owned) (nullable) */
   gint64 interval_us;
 } MusterJobBeside;
 

@@ -72,12 +72,13 @@ fail_task (NodeRun *self, MusterJobTask *task, GError *failure)
 /* --- steps --- */
 
 static gboolean
-run_ops (NodeRun *self, const MusterJobWork *work, GError **error)
+run_ops (NodeRun *self, const MusterJobStep *work, GError **error)
 {
   MusterStep step = {.feeds = work->feeds,
                      .n_feeds = work->n_feeds,
-                     .targets = (const char *const *)work->targets,
-                     .n_targets = work->targets != NULL ? g_strv_length (work->targets) : 0,
+                     .targets = work->targets,
+                     .n_targets =
+                         work->targets != NULL ? g_strv_length ((char **)work->targets) : 0,
                      .deadline_us = self->run->deadline_us};
   const guint64 n = work->repeat > 0 ? work->repeat : work->until_end ? G_MAXUINT64 : 1;
   for (guint64 i = 0; step.n_targets > 0 && i < n; i++) {
@@ -97,7 +98,7 @@ run_ops (NodeRun *self, const MusterJobWork *work, GError **error)
 
 /* Returns FALSE if the run has failed, here or in another task. */
 static gboolean
-run_work (NodeRun *self, MusterJobTask *task, const MusterJobWork *work)
+run_work (NodeRun *self, MusterJobTask *task, const MusterJobStep *work)
 {
   GError *failure = NULL;
   if (has_failed (self->run))

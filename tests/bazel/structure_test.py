@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """bazel/modules.bzl, the includes and README's drawing agree; and bazel/structure.py finds where they don't."""
 import os
+import re
 import sys
 import tempfile
 import unittest
@@ -17,12 +18,26 @@ FILES = {
     "graph/graph.c": '#include "graph/graph.h"\n',
     "cli/main.c": '#include "graph/graph.h"\n',
 }
+SETTINGS = ("save_share", "keep_every_steps", "keep_best", "when_full", "always_restore", "fall_back_off", "keep_damaged",
+            "refuse_unexpected", "summary_dir", "without_positions")
 MODULES = {"base": [], "graph/text": ["base"], "graph": ["base"], "cli": ["graph"]}
 
 
 class ThisRepository(unittest.TestCase):
     def test_is_as_its_map_says(self):
         self.assertEqual(structure.check("."), [])
+
+    def test_ten_settings_stand_in_at_most_four_files_each(self):
+        """Besides the files that are made of their declaration."""
+        texts = {}
+        for folder, _, names in os.walk(".", followlinks=True):
+            for name in names:
+                if name.endswith((".c", ".h")):
+                    with open(os.path.join(folder, name), encoding="utf-8") as file:
+                        texts[os.path.join(folder, name)] = file.read()
+        for setting in SETTINGS:
+            found = [path for path, text in texts.items() if re.search(r"\b%s\b" % setting, text)]
+            self.assertTrue(1 < len(found) <= 4, (setting, found))
 
 
 class Planted(unittest.TestCase):
