@@ -24,35 +24,32 @@ is_chiefs (const MusterOperation *self)
 /* Phases. */
 
 static void
-add_time (MusterOperation *self, const char *name, gint64 duration_us)
+add_to_phase (GArray *phases, const MusterSpan *span)
 {
-  GArray *phases = self->report.phases;
   for (guint i = 0; i < phases->len; i++) {
-    MusterPhase *phase = &g_array_index (phases, MusterPhase, i);
-    if (strcmp (phase->name, name) == 0) {
-      phase->duration_us += duration_us;
+    MusterSpan *phase = &g_array_index (phases, MusterSpan, i);
+    if (strcmp (phase->name, span->name) == 0) {
+      phase->duration_us += span->duration_us;
       return;
     }
   }
-  MusterPhase phase = {name, duration_us};
-  g_array_append_val (phases, phase);
+  g_array_append_val (phases, *span);
 }
 
 /* Consecutive spans of a phase are one. */
 static void
-add_span (MusterOperation *self, const char *name, gint64 from_us, gint64 to_us)
+add_to_timeline (GArray *timeline, const MusterSpan *span)
 {
-  GArray *timeline = self->report.timeline;
-  MusterSpan span = {name, from_us - self->started_us, to_us - from_us};
   if (timeline->len > 0) {
     MusterSpan *last = &g_array_index (timeline, MusterSpan, timeline->len - 1);
-    if (strcmp (last->name, name) == 0 && last->started_us + last->duration_us == span.started_us) {
-      last->duration_us += span.duration_us;
+    if (strcmp (last->name, span->name) == 0 &&
+        last->started_us + last->duration_us == span->started_us) {
+      last->duration_us += span->duration_us;
       return;
     }
   }
   if (timeline->len < MOST_SPANS)
-    g_array_append_val (timeline, span);
+    g_array_append_val (timeline, *span);
 }
 
 void
@@ -60,8 +57,10 @@ muster_operation_phase (MusterOperation *self, const char *name)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   if (self->phase != NULL) {
-    add_time (self, self->phase, now_us - self->phase_started_us);
-    add_span (self, self->phase, self->phase_started_us, now_us);
+    const MusterSpan span = {self->phase, self->phase_started_us - self->started_us,
+                             now_us - self->phase_started_us};
+    add_to_phase (self->report.phases, &span);
+    add_to_timeline (self->report.timeline, &span);
   }
   self->phase = name;
   self->phase_started_us = now_us;
@@ -247,7 +246,7 @@ describe_spending (MusterOperation *self)
   guint n_retries = muster_retries_total (&self->retries);
   GString *text = g_string_new (NULL);
   for (guint i = 0; i < report->phases->len; i++) {
-    const MusterPhase *phase = &g_array_index (report->phases, MusterPhase, i);
+    const MusterSpan *phase = &g_array_index (report->phases, MusterSpan, i);
     if (phase->duration_us < MUSTER_MILLISECOND)
       continue;
     g_autofree char *duration = muster_format_duration (phase->duration_us);
@@ -471,7 +470,7 @@ start (MusterOperation *self)
   self->retries.policy = is_chiefs (self) ? &manager->preparing : &manager->waiting;
   self->reasons = muster_reasons_new (self->clock);
   self->report.final_step = -1;
-  self->report.phases = g_array_new (FALSE, FALSE, sizeof (MusterPhase));
+  self->report.phases = g_array_new (FALSE, FALSE, sizeof (MusterSpan));
   self->report.timeline = g_array_new (FALSE, FALSE, sizeof (MusterSpan));
 }
 

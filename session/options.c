@@ -129,12 +129,12 @@ muster_session_report_free (MusterSessionReport *self)
 G_DEFINE_BOXED_TYPE (MusterSessionReport, muster_session_report, muster_session_report_copy,
                      muster_session_report_free)
 
-const MusterPhase *
+const MusterSpan *
 muster_session_report_list_phases (const MusterSessionReport *self, gsize *n)
 {
   g_return_val_if_fail (self != NULL && n != NULL, NULL);
   *n = self->phases != NULL ? self->phases->len : 0;
-  return *n > 0 ? (const MusterPhase *)(gpointer)self->phases->data : NULL;
+  return *n > 0 ? (const MusterSpan *)(gpointer)self->phases->data : NULL;
 }
 
 const MusterSpan *
@@ -145,5 +145,4 @@ muster_session_report_list_spans (const MusterSessionReport *self, gsize *n)
   return *n > 0 ? (const MusterSpan *)(gpointer)self->timeline->data : NULL;
 }
 
-MUSTER_DEFINE_VALUE (MusterPhase, muster_phase)
 MUSTER_DEFINE_VALUE (MusterSpan, muster_span)

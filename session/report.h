@@ -44,7 +44,8 @@ typedef enum {
  * @reason: recover, and operations that failed: why the model isn't ready (owned, nullable)
  * @goodput: prepare: what the chief before has announced of the job's time (owned, nullable)
  * @goodput_at_us: when it had measured that, an instant in microseconds
- * @phases: (element-type MusterPhase): the phases, in order (owned, nullable)
+ * @phases: (element-type MusterSpan): the phases, in order: when each began, and its time in all
+ *   (owned, nullable)
  * @polls: the number of readiness checks
  * @sessions: the number of sessions created
  * @pushed: the master pushed readiness
@@ -73,29 +74,14 @@ typedef struct {
 } MusterSessionReport;
 
 /**
- * MusterPhase:
- * @name: "devices", "connect" (until there was a session, with the pauses), "create" (of the
- *   session that was created), "claim", "continue", "reset", "restore", "init", "local init",
- *   "waiting" or "ready"; static
- * @duration_us: its time in microseconds; times of one name are added
- *
- * The time of a phase of an operation.
- */
-typedef struct {
-  const char *name;
-  gint64 duration_us;
-} MusterPhase;
-
-#define MUSTER_TYPE_PHASE (muster_phase_get_type ())
-GType muster_phase_get_type (void);
-
-/**
  * MusterSpan:
- * @name: a phase's name; static
+ * @name: the phase: "devices", "connect" (until there was a session, with the pauses), "create" (of
+ *   the session that was created), "claim", "continue", "reset", "restore", "init", "local init",
+ *   "waiting" or "ready"; static
  * @started_us: microseconds since the operation began
  * @duration_us: microseconds
  *
- * One interval of a phase.
+ * One interval of a phase of an operation, or a phase with all of them.
  */
 typedef struct {
   const char *name;
@@ -127,7 +113,7 @@ MusterSessionReport *muster_session_report_new (void);
  *
  * Returns: (array length=n) (transfer none) (nullable): the phases, borrowed
  */
-const MusterPhase *muster_session_report_list_phases (const MusterSessionReport *self, gsize *n);
+const MusterSpan *muster_session_report_list_phases (const MusterSessionReport *self, gsize *n);
 
 /**
  * muster_session_report_list_spans:

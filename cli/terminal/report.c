@@ -39,14 +39,14 @@ muster_cli_result_exit (const MusterCliResult *self)
 
 /* A restore that found no checkpoint isn't reported. */
 static gboolean
-has_happened (const MusterSessionReport *report, const MusterPhase *phase)
+has_happened (const MusterSessionReport *report, const MusterSpan *phase)
 {
   return report->outcome != MUSTER_OUTCOME_READY || report->restored_from != NULL ||
          strcmp (phase->name, "restore") != 0;
 }
 
 static void
-append_phase (GString *text, const MusterPhase *phase)
+append_phase (GString *text, const MusterSpan *phase)
 {
   g_autofree char *duration = muster_format_duration (phase->duration_us);
   g_string_append_printf (text, "%s%s %s", text->len == 0 ? "" : ", ", phase->name, duration);
@@ -58,9 +58,9 @@ static char *
 phases_of (const MusterSessionReport *report)
 {
   GString *text = g_string_new (NULL);
-  const MusterPhase *longest = NULL;
+  const MusterSpan *longest = NULL;
   for (guint i = 0; report->phases != NULL && i < report->phases->len; i++) {
-    const MusterPhase *phase = &g_array_index (report->phases, MusterPhase, i);
+    const MusterSpan *phase = &g_array_index (report->phases, MusterSpan, i);
     if (!has_happened (report, phase))
       continue;
     if (longest == NULL || phase->duration_us > longest->duration_us)
@@ -84,8 +84,8 @@ gint64
 muster_cli_phase_us (const MusterSessionReport *report, const char *name)
 {
   for (guint i = 0; report->phases != NULL && i < report->phases->len; i++)
-    if (strcmp (g_array_index (report->phases, MusterPhase, i).name, name) == 0)
-      return g_array_index (report->phases, MusterPhase, i).duration_us;
+    if (strcmp (g_array_index (report->phases, MusterSpan, i).name, name) == 0)
+      return g_array_index (report->phases, MusterSpan, i).duration_us;
   return 0;
 }
 
@@ -278,7 +278,7 @@ phases_json (JsonBuilder *builder, const MusterSessionReport *report)
   json_builder_set_member_name (builder, "phases");
   json_builder_begin_object (builder);
   for (guint i = 0; report->phases != NULL && i < report->phases->len; i++) {
-    const MusterPhase *phase = &g_array_index (report->phases, MusterPhase, i);
+    const MusterSpan *phase = &g_array_index (report->phases, MusterSpan, i);
     if (has_happened (report, phase))
       muster_json_add_seconds (builder, phase->name, phase->duration_us);
   }

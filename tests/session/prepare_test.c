@@ -344,7 +344,7 @@ MUSTER_TEST (Prepare, reports_its_phases)
 
   MUSTER_ASSERT_TRUE (job.report.phases != NULL);
   MUSTER_ASSERT_EQ (job.report.phases->len, 4u);
-  MusterPhase *phases = (MusterPhase *)job.report.phases->data;
+  MusterSpan *phases = (MusterSpan *)job.report.phases->data;
   MUSTER_EXPECT_STREQ (phases[0].name, "create");
   MUSTER_EXPECT_STREQ (phases[1].name, "init");
   MUSTER_EXPECT_EQ (phases[1].duration_us, 3 * MUSTER_SECOND);

@@ -606,7 +606,7 @@ MUSTER_TEST (Wait, reports_the_last_reason_and_every_stretch)
   MUSTER_EXPECT_STREQ (job.report.reason, "Variables not initialized: v, w");
   gint64 phases_us = 0, spans_us = 0, end_us = 0;
   for (guint i = 0; i < job.report.phases->len; i++)
-    phases_us += g_array_index (job.report.phases, MusterPhase, i).duration_us;
+    phases_us += g_array_index (job.report.phases, MusterSpan, i).duration_us;
   for (guint i = 0; i < job.report.timeline->len; i++) {
     MusterSpan *span = &g_array_index (job.report.timeline, MusterSpan, i);
     MUSTER_EXPECT_EQ (span->started_us, end_us); /* without gaps */

@@ -129,7 +129,7 @@ static gint64
 phase_us (const MusterSessionReport *report, const char *name)
 {
   for (guint i = 0; report->phases != NULL && i < report->phases->len; i++) {
-    const MusterPhase *phase = &g_array_index (report->phases, MusterPhase, i);
+    const MusterSpan *phase = &g_array_index (report->phases, MusterSpan, i);
     if (strcmp (phase->name, name) == 0)
       return phase->duration_us;
   }
