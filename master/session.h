@@ -26,6 +26,22 @@ G_BEGIN_DECLS
 #define MUSTER_TYPE_SESSION (muster_session_get_type ())
 G_DECLARE_DERIVABLE_TYPE (MusterSession, muster_session, MUSTER, SESSION, GObject)
 
+/**
+ * MusterSessionFunc:
+ * @session: the session to work in
+ * @deadline_us: when to give up
+ * @cancellable: (nullable): stops it
+ * @user_data: the caller's
+ * @error: return location for an error
+ *
+ * Work in a session, as a part of an operation, whose deadline and cancellable it must respect.
+ *
+ * Returns: `FALSE` fails the operation
+ */
+typedef gboolean (*MusterSessionFunc) (MusterSession *session, gint64 deadline_us,
+                                       GCancellable *cancellable, gpointer user_data,
+                                       GError **error);
+
 typedef struct _MusterMaster MusterMaster;
 typedef struct _MusterLease MusterLease;
 typedef struct _MusterClaim MusterClaim;

@@ -31,7 +31,7 @@ muster_restore_options_set_names (MusterRestoreOptions *self, GHashTable *names)
 }
 
 void
-muster_restore_options_set_progress (MusterRestoreOptions *self, MusterRestoreProgress progress,
+muster_restore_options_set_progress (MusterRestoreOptions *self, MusterBundleProgress progress,
                                      gpointer user_data, GDestroyNotify destroy)
 {
   g_return_if_fail (self != NULL);

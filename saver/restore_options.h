@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gio/gio.h>
+#include "checkpoint/format/bundle_entry.h"
 
 G_BEGIN_DECLS
-
-/**
- * MusterRestoreProgress:
- * @done: bytes that were restored
- * @total: bytes in all
- * @user_data: the caller's
- *
- * Reports the progress of a restore in bytes. Called from any thread, one call at a time; should
- * return quickly.
- */
-typedef void (*MusterRestoreProgress) (guint64 done, guint64 total, gpointer user_data);
 
 /**
  * MusterRestoreOptions:
@@ -65,7 +54,7 @@ typedef struct {
   const char *const *needs;
   gboolean count_deaths;
 
-  MusterRestoreProgress progress;
+  MusterBundleProgress progress;
   gpointer user_data;
   /*< private >*/
   GBytes *progress_owner;
@@ -105,9 +94,8 @@ void muster_restore_options_set_names (MusterRestoreOptions *self, GHashTable *n
  *
  * Sets what reports the progress.
  */
-void muster_restore_options_set_progress (MusterRestoreOptions *self,
-                                          MusterRestoreProgress progress, gpointer user_data,
-                                          GDestroyNotify destroy);
+void muster_restore_options_set_progress (MusterRestoreOptions *self, MusterBundleProgress progress,
+                                          gpointer user_data, GDestroyNotify destroy);
 
 /**
  * MusterRestored:

@@ -45,7 +45,7 @@ muster_prepare_options_feed (MusterPrepareOptions *self, const char *name, Muste
 }
 
 void
-muster_prepare_options_set_init_func (MusterPrepareOptions *self, MusterInitFunc func,
+muster_prepare_options_set_init_func (MusterPrepareOptions *self, MusterSessionFunc func,
                                       gpointer user_data, GDestroyNotify destroy)
 {
   g_return_if_fail (self != NULL);
@@ -55,7 +55,7 @@ muster_prepare_options_set_init_func (MusterPrepareOptions *self, MusterInitFunc
 }
 
 void
-muster_prepare_options_set_quiesce_func (MusterPrepareOptions *self, MusterQuiesceFunc func,
+muster_prepare_options_set_quiesce_func (MusterPrepareOptions *self, MusterSessionFunc func,
                                          gpointer user_data, GDestroyNotify destroy)
 {
   g_return_if_fail (self != NULL);

@@ -7,22 +7,6 @@
 G_BEGIN_DECLS
 
 /**
- * MusterInitFunc:
- * @session: the session
- * @deadline_us: the operation's deadline
- * @cancellable: (nullable): the operation's
- * @user_data: the data of the function
- * @error: where to return an error
- *
- * Initialises the model after the init op, in the chief. It must respect the deadline and the
- * cancellable. An operation that starts again in another session calls it again.
- *
- * Returns: %FALSE fails the operation
- */
-typedef gboolean (*MusterInitFunc) (MusterSession *session, gint64 deadline_us,
-                                    GCancellable *cancellable, gpointer user_data, GError **error);
-
-/**
  * MusterDeviceFunc:
  * @master: the master
  * @deadline_us: the operation's deadline
@@ -38,23 +22,6 @@ typedef gboolean (*MusterInitFunc) (MusterSession *session, gint64 deadline_us,
 typedef gboolean (*MusterDeviceFunc) (MusterMaster *master, gint64 deadline_us,
                                       GCancellable *cancellable, gpointer user_data,
                                       GError **error);
-
-/**
- * MusterQuiesceFunc:
- * @session: the chief's session
- * @deadline_us: the operation's deadline
- * @cancellable: (nullable): the operation's
- * @user_data: the data of the function
- * @error: where to return an error
- *
- * Lets the steps of other sessions finish before the master is reset. It does so until the
- * deadline; steps that remain are aborted.
- *
- * Returns: %FALSE fails the operation, before anything is reset, restored or initialised
- */
-typedef gboolean (*MusterQuiesceFunc) (MusterSession *session, gint64 deadline_us,
-                                       GCancellable *cancellable, gpointer user_data,
-                                       GError **error);
 
 /**
  * MusterContinueFunc:
@@ -80,7 +47,8 @@ typedef gboolean (*MusterContinueFunc) (MusterSession *session, gint64 *step, gi
  * @init_ops: (array zero-terminated=1): a list instead, run in one step (nullable)
  * @init_feeds: (array length=n_init_feeds): fed to the init ops
  * @n_init_feeds: the number of feeds
- * @init_func: runs after the init ops (nullable)
+ * @init_func: runs after the init ops, in the chief. An operation that starts again in another
+ *   session calls it again (nullable)
  * @init_func_data: its data
  * @saver: NULL: nothing is restored
  * @checkpoint_dir: (attributes flag=checkpoint-dir of=prepare arg=DIR): directory whose latest
@@ -105,7 +73,9 @@ typedef gboolean (*MusterContinueFunc) (MusterSession *session, gint64 *step, gi
  * @in_place: instead of a reset: @quiesce_func sees to it that no step of another session runs
  *   during the restore or init, which write over the model, if it has values. For tasks with a
  *   master each
- * @quiesce_func: runs before such a reset (nullable)
+ * @quiesce_func: runs before such a reset: it lets the steps of other sessions finish, until the
+ *   deadline; steps that remain are aborted. %FALSE fails the operation before anything is reset,
+ *   restored or initialised (nullable)
  * @quiesce_func_data: its data
  * @continue_func: if the model was claimed and an earlier chief has left it whole, with the same
  *   graph and checkpoint directory, the chief continues with it: nothing is reset, restored or
@@ -125,7 +95,7 @@ typedef struct {
   const char *const *init_ops;
   const MusterFeed *init_feeds;
   gsize n_init_feeds;
-  MusterInitFunc init_func;
+  MusterSessionFunc init_func;
   gpointer init_func_data;
   MusterSaver *saver;
   const char *checkpoint_dir;
@@ -139,7 +109,7 @@ typedef struct {
   gboolean reset_master;
   gboolean reset_unclaimed;
   gboolean in_place;
-  MusterQuiesceFunc quiesce_func;
+  MusterSessionFunc quiesce_func;
   gpointer quiesce_func_data;
   MusterContinueFunc continue_func;
   gpointer continue_func_data;
@@ -186,7 +156,7 @@ void muster_prepare_options_feed (MusterPrepareOptions *self, const char *name,
  *
  * Sets the field of that name in a copy.
  */
-void muster_prepare_options_set_init_func (MusterPrepareOptions *self, MusterInitFunc func,
+void muster_prepare_options_set_init_func (MusterPrepareOptions *self, MusterSessionFunc func,
                                            gpointer user_data, GDestroyNotify destroy);
 
 /**
@@ -198,7 +168,7 @@ void muster_prepare_options_set_init_func (MusterPrepareOptions *self, MusterIni
  *
  * Sets the field of that name in a copy.
  */
-void muster_prepare_options_set_quiesce_func (MusterPrepareOptions *self, MusterQuiesceFunc func,
+void muster_prepare_options_set_quiesce_func (MusterPrepareOptions *self, MusterSessionFunc func,
                                               gpointer user_data, GDestroyNotify destroy);
 
 /**

@@ -38,7 +38,7 @@ GCancellable *muster_live_cancellable (MusterLive *self);
 void muster_live_progress (const char *message, const MusterReadiness *readiness,
                            GPtrArray *reasons, gpointer user_data);
 
-/* A MusterRestoreProgress: a bar below the block. user_data is the MusterLive. */
+/* A MusterBundleProgress: a bar below the block. user_data is the MusterLive. */
 void muster_live_restoring (guint64 done, guint64 total, gpointer user_data);
 
 /* After the wait: shows a line that is redrawn in place of the block, until the next wait. Only on

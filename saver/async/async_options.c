@@ -34,7 +34,7 @@ muster_checkpoint_manager_options_set_read_step (MusterCheckpointManagerOptions 
 
 void
 muster_checkpoint_manager_options_set_initialize (MusterCheckpointManagerOptions *self,
-                                                  MusterInitialize initialize, gpointer user_data,
+                                                  MusterSessionFunc initialize, gpointer user_data,
                                                   GDestroyNotify destroy)
 {
   g_return_if_fail (self != NULL);

@@ -50,22 +50,6 @@ typedef gboolean (*MusterWaitForSaves) (gint64 deadline_us, GCancellable *cancel
                                         gpointer user_data, GError **error);
 
 /**
- * MusterInitialize:
- * @session: the session of the model
- * @deadline_us: when to give up
- * @cancellable: (nullable): stops it
- * @user_data: the caller's
- * @error: return location for an error
- *
- * Initialises a model that has no checkpoint.
- *
- * Returns: `TRUE` if it is initialised
- */
-typedef gboolean (*MusterInitialize) (MusterSession *session, gint64 deadline_us,
-                                      GCancellable *cancellable, gpointer user_data,
-                                      GError **error);
-
-/**
  * MusterCheckpointManagerOptions:
  * @saver: of its saver. The defaults of base_name and keep_every_n_hours are here `ckpt` and none;
  *   keep_rule is %MUSTER_KEEP_MANAGER, whatever is set
@@ -94,7 +78,7 @@ typedef struct {
   gint64 checkpoint_interval;
   MusterReadStep read_step;
   gpointer step_data;
-  MusterInitialize initialize;
+  MusterSessionFunc initialize;
   gpointer initialize_data;
   MusterWaitForSaves wait_for_saves;
   gpointer wait_data;
@@ -145,7 +129,7 @@ void muster_checkpoint_manager_options_set_read_step (MusterCheckpointManagerOpt
  * Sets what initialises a model that has no checkpoint.
  */
 void muster_checkpoint_manager_options_set_initialize (MusterCheckpointManagerOptions *self,
-                                                       MusterInitialize initialize,
+                                                       MusterSessionFunc initialize,
                                                        gpointer user_data, GDestroyNotify destroy);
 
 /**
