@@ -6,6 +6,7 @@
 #include "base/files/local_path_private.h"
 #include "checkpoint/format/v1_files_private.h"
 #include "checkpoint/state/checkpoint_check.h"
+#include "checkpoint/state/checkpoint_look_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/stores/default_storage.h"
@@ -40,6 +41,7 @@ static const char summary[] =
     "              `muster checkpoint copy` converts it\n"
     "  whole       --verify has read it, and every checksum is right\n"
     "  damaged     and why\n"
+    "  unread      its files can't be read, and why\n"
     "  set aside   muster took it out of use, and why\n"
     "  not used    it isn't of the job's past, and why";
 
@@ -67,7 +69,7 @@ muster_listed_drop_removed (GPtrArray *listed)
 {
   for (guint i = listed->len; i-- > 0;) {
     const MusterListed *it = listed->pdata[i];
-    if (it->damage != NULL && !muster_checkpoint_exists (muster_cli_storage (), it->prefix))
+    if (it->damage != NULL && muster_checkpoint_is_gone (muster_cli_storage (), it->prefix))
       g_ptr_array_remove_index (listed, i);
   }
 }
@@ -209,13 +211,22 @@ muster_listed_verify (MusterListed *self, MusterBundleProgress progress, gpointe
   const gint64 started_us = muster_clock_now_us (muster_system_clock ());
   const gboolean is_read =
       muster_cli_checkpoint_open (&opened, self->prefix, &error) &&
-      muster_bundle_reader_verify (opened.reader, progress, data, cancellable, &error) &&
-      muster_checkpoint_check_meta_graph (muster_cli_storage (), self->prefix, &error);
+      muster_bundle_reader_verify (opened.reader, progress, data, cancellable, &error);
   if (!is_read && !g_cancellable_is_cancelled (cancellable))
-    muster_listed_set_damage (self, error);
+    muster_listed_set_failure (self, error);
   else if (is_read && self->reason == NULL)
     self->state = "whole";
   self->took_us = muster_clock_now_us (muster_system_clock ()) - started_us;
+}
+
+static void
+verify_one (MusterListed *self, MusterProgress *progress)
+{
+  g_autoptr (GError) error = NULL;
+  muster_listed_verify (self, muster_progress_at, progress, NULL);
+  if (self->damage == NULL && self->unread == NULL &&
+      !muster_checkpoint_check_meta_graph (muster_cli_storage (), self->prefix, &error))
+    muster_listed_set_failure (self, error);
 }
 
 void
@@ -230,7 +241,7 @@ muster_listed_verify_all (GPtrArray *listed, gboolean json)
     g_autofree char *what = g_strdup_printf ("reading %s", it->name);
     muster_progress_part (progress, what, before, all);
     if (it->damage == NULL)
-      muster_listed_verify (it, muster_progress_at, progress, NULL);
+      verify_one (it, progress);
     before += (guint64)it->bytes;
   }
 }
@@ -309,6 +320,8 @@ muster_listed_json (const MusterListed *self, const char *name, const char *valu
   muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), self);
   add_kept (builder, self);
   add_metrics (builder, self);
+  if (self->unread != NULL)
+    muster_json_add_string (builder, "unread", self->unread->message);
   if (self->directory != NULL) {
     muster_json_add_string (builder, "directory", self->directory);
     muster_json_add_string (builder, "not_used", self->refused);
@@ -338,8 +351,8 @@ add_listed (MusterTable *table, const MusterListed *self, const char *directory)
   g_autofree char *size = muster_format_size ((guint64)self->bytes);
   g_autofree char *shards =
       self->shards > 0 ? g_strdup_printf ("%d", self->shards) : g_strdup ("-");
-  g_autofree char *why =
-      muster_cli_without_directory (self->reason != NULL ? self->reason : self->damage, directory);
+  g_autofree char *why = muster_cli_without_directory (
+      self->reason != NULL ? self->reason : muster_listed_failure (self), directory);
   g_autofree char *state = g_strdup_printf (
       "%s%s%s%s%s%s", self->latest ? "latest, " : "", self->state, why != NULL ? ": " : "",
       why != NULL ? why : "", self->refused != NULL ? ", not used: " : "",

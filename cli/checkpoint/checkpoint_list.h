@@ -14,11 +14,12 @@ void muster_listed_drop_removed (GPtrArray *listed);
  * warning. (transfer full) (element-type MusterListed) */
 GPtrArray *muster_listed_directory (const char *directory, gboolean with_quarantined,
                                     GError **error);
-/* Reads all of it; the state becomes "whole" or "damaged", or stays if the cancellable (nullable)
- * stopped it. progress is (nullable). */
+/* Reads all of it but the meta graph, which a restore doesn't read; the state becomes "whole",
+ * "damaged" or "unread", or stays if the cancellable (nullable) stopped it. progress is (nullable).
+ */
 void muster_listed_verify (MusterListed *self, MusterBundleProgress progress, gpointer data,
                            GCancellable *cancellable);
-/* Reads each one that isn't known to be damaged. */
+/* Reads each one that isn't known to be damaged, and its meta graph. */
 void muster_listed_verify_all (GPtrArray *listed, gboolean json);
 
 /* "40 s ago", or "-" */

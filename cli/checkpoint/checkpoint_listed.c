@@ -3,6 +3,7 @@
 
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/quarantine.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "cli/checkpoint/checkpoint_open.h"
 
 #include <string.h>
@@ -13,6 +14,7 @@ muster_listed_free (MusterListed *self)
   g_free (self->prefix);
   g_free (self->name);
   g_free (self->damage);
+  g_clear_error (&self->unread);
   g_free (self->reason);
   g_free (self->directory);
   g_free (self->refused);
@@ -22,11 +24,20 @@ muster_listed_free (MusterListed *self)
 }
 
 void
-muster_listed_set_damage (MusterListed *self, const GError *error)
+muster_listed_set_failure (MusterListed *self, const GError *error)
 {
+  const gboolean is_damaged = muster_storage_failure_is_damage (error);
   g_free (self->damage);
-  self->damage = g_strdup (error->message);
-  self->state = "damaged";
+  g_clear_error (&self->unread);
+  self->damage = is_damaged ? g_strdup (error->message) : NULL;
+  self->unread = is_damaged ? NULL : g_error_copy (error);
+  self->state = is_damaged ? "damaged" : "unread";
+}
+
+const char *
+muster_listed_failure (const MusterListed *self)
+{
+  return self->unread != NULL ? self->unread->message : self->damage;
 }
 
 MusterListed *
@@ -45,7 +56,7 @@ muster_listed_new (const char *prefix, const MusterCheckpointRecord *record, con
   self->kept = known != NULL && (known->preserved || known->pinned);
   self->metrics = known != NULL ? g_array_ref (known->metrics) : NULL;
   if (!muster_checkpoint_inspect (muster_cli_storage (), prefix, &overview, &error))
-    muster_listed_set_damage (self, error);
+    muster_listed_set_failure (self, error);
   self->when_us = overview.when_us;
   self->bytes = (gint64)overview.bytes;
   self->shards = overview.n_shards;

@@ -10,8 +10,9 @@ typedef struct {
   char *prefix;      /* (owned) */
   char *name;        /* (owned) its base name */
   const char *state; /* static: "good", "V1", "verified" (when it was saved), "whole" (read now),
-                        "damaged", "set aside" */
+                        "damaged", "unread", "set aside" */
   char *damage;      /* (owned) (nullable) why it is damaged */
+  GError *unread;    /* (owned) (nullable) why it can't be read, which says nothing about it */
   char *reason;      /* (owned) (nullable) why it was set aside */
   gint64 step;       /* -1: none */
   gint64 when_us;    /* since 1970 */
@@ -39,7 +40,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterListed, muster_listed_free)
  */
 MusterListed *muster_listed_new (const char *prefix, const MusterCheckpointRecord *record,
                                  const char *latest);
-/* It is damaged, and why. */
-void muster_listed_set_damage (MusterListed *self, const GError *error);
+/* It is damaged or can't be read, and why. */
+void muster_listed_set_failure (MusterListed *self, const GError *error);
+/* Why, or NULL. Borrowed. */
+const char *muster_listed_failure (const MusterListed *self);
 
 G_END_DECLS

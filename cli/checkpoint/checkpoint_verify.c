@@ -15,16 +15,18 @@
 static const char summary[] =
     "Reads every byte of a checkpoint, or of each checkpoint in a directory except those set\n"
     "aside, and reports damage.\n"
-    "Exits with 0 if all are undamaged, and with 1 if one is damaged.";
+    "Exits with 0 if all are undamaged, and with 1 if one is damaged; else, if one can't be\n"
+    "read, with 1 after --timeout and 3 without the rights.";
 
 /* "whole", "15 tensors, 4.2 GB in 1.4 s (3.0 GB/s)" */
 static void
 add_verdict (MusterTable *table, const MusterListed *self)
 {
-  if (self->damage != NULL) {
+  const char *failure = muster_listed_failure (self);
+  if (failure != NULL) {
     g_autofree char *directory = g_path_get_dirname (self->prefix);
-    g_autofree char *damage = muster_cli_without_directory (self->damage, directory);
-    muster_table_add (table, self->prefix, "damaged", damage, NULL);
+    g_autofree char *why = muster_cli_without_directory (failure, directory);
+    muster_table_add (table, self->prefix, self->state, why, NULL);
     return;
   }
   g_autofree char *transfer = muster_figure_transfer ((guint64)self->bytes, self->took_us);
@@ -78,6 +80,15 @@ verify (const char *place, gboolean json, GError **error)
   }
 }
 
+static void
+print_sum (guint n, guint n_damaged, guint n_unread)
+{
+  g_autofree char *unread =
+      n_unread > 0 ? g_strdup_printf (", %u unread", n_unread) : g_strdup ("");
+  muster_cli_say (stdout, "%u checkpoints: %u whole, %u damaged%s\n", n, n - n_damaged - n_unread,
+                  n_damaged, unread);
+}
+
 int
 muster_cli_checkpoint_verify (int argc, char **argv)
 {
@@ -85,7 +96,8 @@ muster_cli_checkpoint_verify (int argc, char **argv)
   g_auto (GStrv) words = NULL;
   g_autoptr (GError) error = NULL;
   int code;
-  guint n_damaged = 0;
+  guint n_damaged = 0, n_unread = 0;
+  const GError *unread = NULL;
   if (!muster_cli_checkpoint_parse (argc, argv, "PREFIX|DIR", summary, NULL, 1, 1, &options, &words,
                                     &code))
     return code;
@@ -96,6 +108,8 @@ muster_cli_checkpoint_verify (int argc, char **argv)
   for (guint i = 0; i < listed->len; i++) {
     const MusterListed *it = listed->pdata[i];
     n_damaged += it->damage != NULL;
+    n_unread += it->unread != NULL;
+    unread = it->unread != NULL ? it->unread : unread;
     if (options.json)
       muster_listed_json (it, NULL, NULL);
     else
@@ -103,7 +117,8 @@ muster_cli_checkpoint_verify (int argc, char **argv)
   }
   muster_table_print (table, stdout);
   if (!options.json && listed->len > 1)
-    muster_cli_say (stdout, "%u checkpoints: %u whole, %u damaged\n", listed->len,
-                    listed->len - n_damaged, n_damaged);
-  return n_damaged > 0 ? MUSTER_EXIT_NO : MUSTER_EXIT_DONE;
+    print_sum (listed->len, n_damaged, n_unread);
+  return n_damaged > 0    ? MUSTER_EXIT_NO
+         : unread != NULL ? muster_cli_exit_of (unread)
+                          : MUSTER_EXIT_DONE;
 }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whether a job can save to a directory of checkpoints, and resume from it. */
 #include "base/files/local_path_private.h"
+#include "checkpoint/state/checkpoint_check.h"
+#include "checkpoint/state/checkpoint_look_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/process_lock_private.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/stores/default_storage.h"
 #include "cli/checkpoint/checkpoint_list.h"
 #include "cli/checkpoint/checkpoint_open.h"
 #include "cli/doctor/looks.h"
 #include "saver/directory/checkpoint_directory_private.h"
+#include "saver/tiers/tier_choose_private.h"
 
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -20,6 +24,8 @@
 #define CLOCKS_US    (60 * MUSTER_SECOND)   /* by which clocks may differ */
 #define UNTOUCHED_US (60 * MUSTER_SECOND)   /* files that no process writes */
 
+#define PART_FOR_THE_STORE 8 /* of the time, in which a read fails by itself */
+
 typedef struct {
   const MusterDoctor *doctor;
   const char *directory;
@@ -27,7 +33,10 @@ typedef struct {
   MusterCheckpointRecord *record; /* (owned) (nullable) */
   GPtrArray *listed;              /* (owned) (element-type MusterListed) oldest first */
   MusterListed *latest;           /* (nullable) of those, the one that a job resumes from */
-  guint n_processes;              /* that hold the directory, on this machine */
+  GPtrArray *order;     /* (owned) (element-type utf8) the prefixes of those that a restart
+                           tries, the latest first */
+  gint64 read_until_us; /* before the store's own deadline: a slow one is no finding */
+  guint n_processes;    /* that hold the directory, on this machine */
 } Look;
 
 static void
@@ -36,6 +45,7 @@ look_clear (Look *self)
   g_strfreev (self->names);
   g_clear_pointer (&self->record, muster_checkpoint_record_free);
   g_clear_pointer (&self->listed, g_ptr_array_unref);
+  g_clear_pointer (&self->order, g_ptr_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Look, look_clear)
 
@@ -49,6 +59,12 @@ static gint64
 wall_us (void)
 {
   return muster_clock_wall_us (muster_system_clock ());
+}
+
+static gboolean
+is_whole (const MusterListed *one)
+{
+  return strcmp (one->state, "whole") == 0;
 }
 
 static char *
@@ -169,6 +185,70 @@ check_unnamed (const Look *self)
       "resume from the newest of them with --from-files, or use another directory", "%s", text);
 }
 
+/* The store refuses or doesn't answer, which says nothing about the file. A job that saves here may
+ * be another user's. */
+static void
+add_unread (const Look *self, const char *where, const char *what, const GError *error)
+{
+  const int code = muster_error_to_wire (error);
+  g_autofree char *why = muster_cli_without_directory (error->message, self->directory);
+  if (code == MUSTER_ERROR_DEADLINE_EXCEEDED || now_us () >= self->doctor->deadline_us)
+    muster_findings_add (self->doctor->findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_DIRECTORY,
+                         where, "check that the store answers, or set a longer --timeout",
+                         "%s couldn't be read in time: %s", what, why);
+  else
+    muster_findings_add (
+        self->doctor->findings,
+        self->n_processes > 0 ? MUSTER_FINDING_WARNING : MUSTER_FINDING_ERROR,
+        MUSTER_CHECK_DIRECTORY, where,
+        code == MUSTER_ERROR_PERMISSION_DENIED
+            ? "run `muster doctor` as the job's user; if this is that user, correct the rights"
+            : "check that the store answers",
+        "%s can't be read: %s", what, why);
+}
+
+/* One of the list, or one that is added to it: outside the directory, of the old format, or saved
+ * since the directory was listed. */
+static MusterListed *
+find_listed (const Look *self, const char *prefix)
+{
+  for (guint i = 0; i < self->listed->len; i++) {
+    MusterListed *one = self->listed->pdata[i];
+    if (strcmp (one->prefix, prefix) == 0)
+      return one;
+  }
+  MusterListed *one = muster_listed_new (prefix, self->record, prefix);
+  g_ptr_array_add (self->listed, one);
+  return one;
+}
+
+/* As a restore tries them, the latest first. */
+static void
+read_order (Look *self, const char *latest)
+{
+  const MusterTierLook look = {.storage = muster_cli_storage ()};
+  g_autoptr (MusterTierListing) listing = muster_tier_list (&look, self->directory);
+  const GPtrArray *prefixes = listing->prefixes;
+  if (latest != NULL)
+    g_ptr_array_add (self->order, g_strdup (latest));
+  for (guint i = 0; prefixes != NULL && i < prefixes->len; i++)
+    if (g_strcmp0 (prefixes->pdata[i], latest) != 0)
+      g_ptr_array_add (self->order, g_strdup (prefixes->pdata[i]));
+  if (self->order->len > 0)
+    self->latest = find_listed (self, self->order->pdata[0]);
+}
+
+static void
+check_state_file (const Look *self, const GError *error)
+{
+  g_autofree char *path = path_of (self, "checkpoint");
+  if (muster_storage_failure_is_damage (error))
+    add_error (self, MUSTER_FINDING_ERROR, MUSTER_CHECK_CHECKPOINT, error,
+               "resume from the newest files with --from-files");
+  else
+    add_unread (self, path, "the file that names the latest checkpoint", error);
+}
+
 static void
 read_checkpoints (Look *self)
 {
@@ -180,75 +260,108 @@ read_checkpoints (Look *self)
   for (char **it = prefixes; it != NULL && *it != NULL; it++)
     g_ptr_array_add (self->listed, muster_listed_new (*it, self->record, latest));
   muster_listed_drop_removed (self->listed);
-  for (guint i = 0; i < self->listed->len; i++)
-    if (((MusterListed *)self->listed->pdata[i])->latest)
-      self->latest = self->listed->pdata[i];
   if (error != NULL)
-    add_error (self, MUSTER_FINDING_ERROR, MUSTER_CHECK_CHECKPOINT, error,
-               "resume from the newest files with --from-files");
-  else if (latest == NULL)
+    check_state_file (self, error);
+  else
+    read_order (self, latest);
+  if (error == NULL && latest == NULL)
     check_unnamed (self);
   if (failure != NULL)
-    add_error (self, MUSTER_FINDING_ERROR, MUSTER_CHECK_CHECKPOINT, failure, "check the rights");
-  if (error == NULL && failure == NULL && self->listed->len == 0)
+    add_unread (self, self->directory, "the directory", failure);
+  if (error == NULL && failure == NULL && self->latest == NULL && self->listed->len == 0)
     muster_findings_add (self->doctor->findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_CHECKPOINT,
                          self->directory, "check the path, if the job has trained before",
                          "there is no checkpoint: a job starts from scratch here");
 }
 
-/* Called while a checkpoint is read, which ends with the command's time. */
 static void
 stop_in_time (guint64 done G_GNUC_UNUSED, guint64 total G_GNUC_UNUSED, gpointer data)
 {
   gpointer *both = data;
-  const MusterDoctor *doctor = both[0];
-  if (now_us () >= doctor->deadline_us)
+  const Look *self = both[0];
+  if (now_us () >= self->read_until_us)
     g_cancellable_cancel (both[1]);
 }
 
 /* Reads all of it, as far as there is time. */
-static gboolean
-is_whole (const Look *self, MusterListed *one)
+static void
+read_one (const Look *self, MusterListed *one)
 {
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-  gpointer both[] = {(gpointer)self->doctor, cancellable};
-  if (one->damage == NULL && now_us () < self->doctor->deadline_us)
+  gpointer both[] = {(gpointer)self, cancellable};
+  if (one->damage == NULL && now_us () < self->read_until_us)
     muster_listed_verify (one, stop_in_time, both, cancellable);
-  return one->damage == NULL;
+  if (one->damage == NULL && one->unread == NULL && !is_whole (one))
+    one->state = "not read in time";
 }
 
-/* The one that a restart falls back to. */
+/* The one that a restart falls back to: the first that isn't known to be damaged. */
 static MusterListed *
-find_before (const Look *self, const MusterListed *damaged)
+find_before (const Look *self)
 {
-  MusterListed *newest = NULL;
-  for (guint i = 0; i < self->listed->len; i++) {
-    MusterListed *one = self->listed->pdata[i];
-    if (one != damaged && (newest == NULL || one->step >= newest->step) && is_whole (self, one))
-      newest = one;
+  for (guint i = 1; i < self->order->len; i++) {
+    if (muster_checkpoint_is_gone (muster_cli_storage (), self->order->pdata[i]))
+      continue;
+    MusterListed *one = find_listed (self, self->order->pdata[i]);
+    read_one (self, one);
+    if (one->damage == NULL)
+      return one;
   }
-  return newest;
+  return NULL;
 }
 
 static void
-check_latest (const Look *self)
+add_damaged (const Look *self)
 {
-  MusterListed *latest = self->latest;
-  if (latest == NULL || is_whole (self, latest))
-    return;
-  const MusterListed *before = find_before (self, latest);
-  g_autofree char *why = muster_cli_without_directory (latest->damage, self->directory);
+  const MusterListed *before = find_before (self);
+  g_autofree char *why = muster_cli_without_directory (self->latest->damage, self->directory);
   g_autofree char *remedy =
       before == NULL
-          ? g_strdup (
-                "copy one from a backup with `muster checkpoint copy BACKUP DIR`: there is no "
-                "other")
-          : g_strdup_printf (
-                "check the disk or the store; a restart sets it aside, and resumes from '%s'",
-                before->name);
-  muster_findings_add (
-      self->doctor->findings, before == NULL ? MUSTER_FINDING_ERROR : MUSTER_FINDING_WARNING,
-      MUSTER_CHECK_CHECKPOINT, latest->prefix, remedy, "the latest checkpoint is damaged: %s", why);
+          ? g_strdup_printf (
+                "copy one from a backup with `muster checkpoint copy BACKUP %s`: there "
+                "is no other",
+                self->directory)
+          : g_strdup_printf ("check the disk or the store; a restart sets it aside, and resumes "
+                             "from '%s'%s%s",
+                             before->name, is_whole (before) ? "" : ", which is ",
+                             is_whole (before) ? "" : before->state);
+  muster_findings_add (self->doctor->findings,
+                       before == NULL || before->unread != NULL ? MUSTER_FINDING_ERROR
+                                                                : MUSTER_FINDING_WARNING,
+                       MUSTER_CHECK_CHECKPOINT, self->latest->prefix, remedy,
+                       "the latest checkpoint is damaged: %s", why);
+}
+
+/* A running saver may have saved another one since, and removed this one. */
+static gboolean
+has_moved (Look *self)
+{
+  g_autofree char *latest = muster_latest_checkpoint (muster_cli_storage (), self->directory, NULL);
+  if (latest == NULL || strcmp (latest, self->latest->prefix) == 0)
+    return FALSE;
+  g_ptr_array_set_size (self->order, 0);
+  muster_listed_drop_removed (self->listed);
+  read_order (self, latest);
+  return TRUE;
+}
+
+static void
+check_latest (Look *self)
+{
+  g_autoptr (GError) error = NULL;
+  if (self->latest == NULL)
+    return;
+  do
+    read_one (self, self->latest);
+  while (muster_listed_failure (self->latest) != NULL && has_moved (self));
+  const MusterListed *latest = self->latest;
+  if (latest->damage != NULL)
+    add_damaged (self);
+  else if (latest->unread != NULL)
+    add_unread (self, latest->prefix, "the latest checkpoint", latest->unread);
+  else if (!muster_checkpoint_check_meta_graph (muster_cli_storage (), latest->prefix, &error))
+    muster_findings_add_error (self->doctor->findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_FILES,
+                               latest->prefix, error, "export the meta graph again");
 }
 
 static void
@@ -302,12 +415,13 @@ check_space (const Look *self)
       free_bytes >= (last != NULL ? (guint64)MAX (last->bytes, 1) : 1))
     return;
   g_autofree char *left = muster_format_size (free_bytes);
+  g_autofree char *remedy = g_strdup_printf (
+      "free disk space, as with `muster checkpoint prune %s --keep=N`, or save to another disk",
+      self->directory);
   g_autofree char *needed = muster_format_size (last != NULL ? (guint64)last->bytes : 1);
-  muster_findings_add (
-      self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_SPACE, self->directory,
-      "free disk space, as with `muster checkpoint prune DIR --keep=N`, or save to "
-      "another disk",
-      "the disk is full: %s are free, a checkpoint needs %s", left, needed);
+  muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_SPACE,
+                       self->directory, remedy,
+                       "the disk is full: %s are free, a checkpoint needs %s", left, needed);
 }
 
 static void
@@ -387,6 +501,8 @@ muster_doctor_look_at_directory (const MusterDoctor *self, const char *directory
   g_auto (Look) look = {.doctor = self, .directory = directory};
   if (!read_names (&look))
     return;
+  look.read_until_us = self->deadline_us - (self->deadline_us - now_us ()) / PART_FOR_THE_STORE;
+  look.order = g_ptr_array_new_with_free_func (g_free);
   look.listed = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_listed_free);
   read_record (&look);
   check_holders (&look);

@@ -47,7 +47,7 @@ class DoctorTest(unittest.TestCase):
     def test_finds_nothing_in_a_job_that_is_well(self):
         done = self.run_muster("doctor", RUN)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stdout, r"^nothing found\n  %s  3 checkpoints, the latest model.ckpt-20 \(.*, whole\)\n$" % RUN)
+        self.assertRegex(done.stdout, r"^nothing found\n  %s  3 checkpoints, the latest model.ckpt-20 \(.*, whole\); its job is over, at step 20\n$" % RUN)
 
     def test_reads_the_latest_checkpoint(self):
         name = dict(Bucket="box", Key="run/model.ckpt-20.data-00000-of-00001")
@@ -57,6 +57,37 @@ class DoctorTest(unittest.TestCase):
         severity, check, said = self.first_of(RUN)
         self.assertEqual((severity, check), ("warning", "checkpoint"), said)
         self.assertIn("'model.ckpt-10'", said)
+
+    def through(self, on_data):
+        """A proxy before the store, with that rule for data files."""
+        proxy = peer.Proxy(self.server.get_host_and_port())
+        proxy.rule = lambda request: on_data(request) if request.method == "GET" and ".data-" in request.target else None
+        self.addCleanup(proxy.stop)
+        return dict(AWS_ENDPOINT_URL=proxy.url)
+
+    def test_takes_no_silence_for_damage(self):
+        severity, check, said = self.first_of(RUN, "--timeout=4", **self.through(lambda _: "stall"))
+        self.assertEqual((severity, check), ("warning", "directory"), said)
+        self.assertIn("the latest checkpoint couldn't be read in time", said)
+        self.assertNotIn("damaged", said)
+
+    def test_reads_the_one_that_was_saved_since(self):
+        """A saver removes the latest one while it is read."""
+        names = ["checkpoint", "model.ckpt-20.index", "model.ckpt-20.data-00000-of-00001"]
+        at = {name: dict(Bucket="box", Key="run/" + name) for name in names}
+        kept = {name: self.s3.get_object(**at[name])["Body"].read() for name in names}
+        for name, body in kept.items():
+            self.addCleanup(self.s3.put_object, Body=body, **at[name])
+
+        def move(request):
+            if "ckpt-20" in request.target:
+                self.s3.put_object(Body=kept["checkpoint"].replace(b"ckpt-20", b"ckpt-10"), **at["checkpoint"])
+                for name in names[1:]:
+                    self.s3.delete_object(**at[name])
+
+        done = self.run_muster("doctor", RUN, **self.through(move))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"the latest model.ckpt-10 \(.*, whole\)")
 
     def test_names_what_is_wrong_with_the_store(self):
         severity, check, said = self.first_of("s3://none/run")

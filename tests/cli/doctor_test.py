@@ -23,8 +23,9 @@ SLOW_CHIEF = os.path.abspath("tests/scenarios/slow_chief")
 
 
 def without_override():
-    """Modes of files count for root, too: PR_CAPBSET_DROP of CAP_DAC_OVERRIDE."""
-    ctypes.CDLL(None).prctl(24, 1)
+    """Modes of files count for root, too: PR_CAPBSET_DROP of CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
+    for capability in 1, 2:
+        ctypes.CDLL(None).prctl(24, capability)
 
 
 class TestCase(processes.TestCase):
@@ -276,6 +277,48 @@ class Directories(TestCase):
         self.assert_finds(found, "checkpoint", "model.ckpt-40", "damaged", "resumes from 'model.ckpt-30'", severity="warning")
         self.damage("model.ckpt-30.data-00000-of-00001")
         self.assert_finds(self.doctor(self.run_dir), "checkpoint", "model.ckpt-40", "resumes from 'model.ckpt-20'", severity="warning")
+
+    def test_stops_at_the_first_whole_one(self):
+        self.saved()
+        for step in 20, 40:
+            self.damage("model.ckpt-%d.data-00000-of-00001" % step)
+        found = self.doctor(self.run_dir)
+        self.assert_finds(found, "checkpoint", "model.ckpt-40", "resumes from 'model.ckpt-30'", severity="warning")
+        self.assertEqual(len(found["findings"]), 1, found)
+
+    def test_files_that_the_user_may_not_read(self):
+        self.saved()
+        for name in "model.ckpt-40.data-00000-of-00001", "checkpoint":
+            os.chmod(self.file(name), 0)
+            found = self.doctor(self.run_dir, preexec_fn=without_override)
+            os.chmod(self.file(name), 0o644)
+            self.assert_finds(found, "directory", name, "can't be read", "Permission denied", "correct the rights")
+            self.assertEqual(len(found["findings"]), 1, found)
+        os.chmod(self.file("model.ckpt-40.data-00000-of-00001"), 0)
+        done = subprocess.run([peer.MUSTER, "checkpoint", "verify", self.run_dir], capture_output=True, text=True, timeout=PATIENCE,
+                              preexec_fn=without_override)
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertIn(" 4 whole, 0 damaged, 1 unread\n", done.stdout)
+
+    def test_a_meta_graph_that_was_changed(self):
+        self.saved()
+        self.damage("model.ckpt-40.meta")
+        found = self.doctor(self.run_dir)
+        self.assert_finds(found, "files", "meta graph", "model.ckpt-40", "export it again", severity="warning")
+        self.assertEqual(len(found["findings"]), 1, found)
+        self.assertIn("whole", found["places"][0]["state"])
+
+    def test_a_latest_checkpoint_in_another_directory(self):
+        self.saved()
+        other = os.path.join(self.folder, "other")
+        os.mkdir(other)
+        with open(os.path.join(other, "checkpoint"), "w", encoding="utf-8") as file:
+            file.write('model_checkpoint_path: "%s"\n' % self.file("model.ckpt-40"))
+        found = self.doctor(other)
+        self.assertEqual(found["findings"], [], found)
+        self.assertRegex(found["places"][0]["state"], r"the latest model.ckpt-40 \(.*, whole\)")
+        self.damage("model.ckpt-40.data-00000-of-00001")
+        self.assert_finds(self.doctor(other), "checkpoint", self.file("model.ckpt-40"), "damaged", "no other")
 
     def test_no_whole_checkpoint(self):
         self.saved(1)
