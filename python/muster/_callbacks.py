@@ -38,18 +38,22 @@ def guarded(function, info, domain, unknown):
             raise
         except Exception as error:
             _raised.last = error
-            raise GLib.Error("%s: %s" % (type(error).__name__, error), domain, unknown) from error
+            raise GLib.Error(_text(error), domain, unknown) from error
         return True if result is None and is_boolean else result
 
     call.guards = function
     return call
 
 
+def _text(error):
+    """An error's message, never empty: that of one which isn't GLib's begins with its class."""
+    return getattr(error, "message", None) or "%s: %s" % (type(error).__name__, error)
+
+
 def take_raised(message):
     """What a function of this thread has raised, if it is the cause of an error with this message."""
     raised, _raised.last = getattr(_raised, "last", None), None
-    text = getattr(raised, "message", None) or str(raised)
-    return raised if raised is not None and text in message else None
+    return raised if raised is not None and _text(raised) in message else None
 
 
 def guard_methods(cls, domain, unknown):

@@ -45,12 +45,13 @@ def _of_glib(level):
 def use_logging(logger=None, level=None):
     """Sends the library's messages to a logger of Python's logging (by default "muster"), from now on and for the process.
 
-    level: the least severe, as logging has it (by default the logger's own). A record's attribute `muster` is a dict of the message's
+    logger: a logger or its name. level: the least severe, as logging has it, a number or a name (by default the logger's own). A record's attribute `muster` is a dict of the message's
     fields, of which `event` is there always. GLib has one writer for a process, set once: not beside another of the program's.
     """
     global _logger
-    is_first, _logger = _logger is None, logger or logging.getLogger("muster")
-    least = _logger.getEffectiveLevel() if level is None else level
+    logger = logging.getLogger(logger or "muster") if logger is None or isinstance(logger, str) else logger
+    least = logger.getEffectiveLevel() if level is None else logging._checkLevel(level)
+    is_first, _logger = _logger is None, logger
     Muster.log_set_level(next((glib for glib, ours in reversed(_LEVELS) if ours >= least), GLib.LogLevelFlags.LEVEL_CRITICAL))
     if is_first:
         _glib.g_log_set_writer_func(_write, None, None)

@@ -86,7 +86,8 @@ def _from_array(array, wanted):
     if wanted is None and face["typestr"][0] == ">":
         wanted = _BY_TYPESTR.get("<" + face["typestr"][1:])
     if face["typestr"][1] in "USO":
-        return _from_strings(_numpy().asarray(array).ravel().tolist(), face["shape"])
+        values = _numpy().asarray(array).ravel().tolist()
+        return _from_elements(values, face["shape"], wanted if values or wanted else Muster.DType.STRING)
     if wanted is None and dtype is None:
         raise TypeError("no tensor has elements of NumPy's type '%s'" % face["typestr"])
     if face.get("strides") is not None or (wanted is not None and dtype != wanted):
@@ -122,6 +123,9 @@ def _guess(values):
 
 
 def _from_strings(values, shape):
+    for value in values:
+        if not isinstance(value, (str, bytes)):
+            raise TypeError("a tensor of strings can't have an element of type %s: %r" % (type(value).__name__, value))
     texts = [value.encode() if isinstance(value, str) else bytes(value) for value in values]
     ends, end = [], 0
     for text in texts:
@@ -144,13 +148,21 @@ def _pack(values, dtype):
         raise TypeError("a value doesn't fit a tensor of type %s: %s" % (_name(dtype), error)) from None
 
 
+def _from_elements(values, shape, dtype):
+    """A tensor of Python's or NumPy's scalars, in row-major order."""
+    values = [value.item() if hasattr(value, "item") else value for value in values]
+    if dtype == Muster.DType.STRING or any(isinstance(value, (str, bytes)) for value in values):
+        if dtype not in (None, Muster.DType.STRING):
+            raise TypeError("a tensor of type %s can't be made of strings" % _name(dtype))
+        return _from_strings(values, shape)
+    dtype = _guess(values) if dtype is None else dtype
+    return Muster.Tensor.new_from_bytes(dtype, list(shape), GLib.Bytes.new(_pack(values, dtype)))
+
+
 def _from_values(value, dtype):
     values = []
     shape = _flatten(value, values)
-    if any(isinstance(each, (str, bytes)) for each in values):
-        return _from_strings(values, shape)
-    dtype = _guess(values) if dtype is None else dtype
-    return Muster.Tensor.new_from_bytes(dtype, shape, GLib.Bytes.new(_pack(values, dtype)))
+    return _from_elements(values, shape, dtype)
 
 
 def to_tensor(value, dtype=None):

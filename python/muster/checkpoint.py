@@ -112,9 +112,8 @@ def latest(directory: Path) -> typing.Optional[str]:
 def open(path: Path) -> Checkpoint:
     """A checkpoint by its prefix, such as "run/model.ckpt-1000", or the latest one of a directory."""
     path = os.fspath(path)
-    if os.path.isdir(path):
-        found = latest(path)
-        if found is None:
-            raise FileNotFoundError("no checkpoint in '%s'" % path)
-        path = found
-    return Checkpoint(path)
+    is_directory = os.path.isdir(path)
+    found = latest(path) if is_directory or "://" in path else None
+    if is_directory and found is None:
+        raise FileNotFoundError("no checkpoint in '%s'" % path)
+    return Checkpoint(found or path)

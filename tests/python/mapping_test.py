@@ -71,5 +71,22 @@ class Mapping(case.TestCase):
         self.assertEqual(muster.checkpoint.open(self.folder).prefix, self.folder + "/m-5")
 
 
+class Arrays(case.TestCase):
+    def test_of_objects_are_what_their_elements_are(self):
+        for value, wanted in (([3, 1], Muster.DType.INT32), ([2**40], Muster.DType.INT64), ([1, 0.5], Muster.DType.FLOAT), ([True], Muster.DType.BOOL),
+                              ([numpy.int64(7)], Muster.DType.INT32), (["a", b"b"], Muster.DType.STRING), ([], Muster.DType.STRING)):
+            with self.subTest(value=value):
+                tensor = Muster.Tensor(numpy.array(value, object))
+                self.assertEqual((tensor.dtype(), tensor.shape()), (wanted, [len(value)]))
+        self.assertEqual(Muster.Tensor(numpy.array([[3], [1]], object), Muster.DType.DOUBLE).tolist(), [[3.0], [1.0]])
+        self.assertEqual(Muster.Tensor(numpy.zeros((0, 3), object), Muster.DType.FLOAT).shape(), [0, 3])
+
+    def test_of_numbers_and_strings_are_refused(self):
+        for value, dtype in ((["a", 2], None), ([2, "a"], None), (numpy.array(["a", 2], object), None), ([2], Muster.DType.STRING), (["a"], Muster.DType.FLOAT),
+                             (numpy.array(["a"]), Muster.DType.FLOAT), (numpy.array([None], object), None)):
+            with self.subTest(value=value), self.assertRaises(TypeError):
+                Muster.Tensor(value, dtype)
+
+
 if __name__ == "__main__":
     case.main()

@@ -16,6 +16,7 @@ import muster
 import pythons
 from case import GLib, GObject, Muster, MusterEngine
 from gi import _gi
+from muster import _callbacks
 
 
 REQUIRED = {  # what options can't be without
@@ -221,6 +222,13 @@ class Functions(case.TestCase):
             opened.run(scaffold.global_step())
         self.assertIsInstance(caught.exception.__cause__, ValueError)
 
+    def test_what_was_raised_without_a_word_is_no_other_errors_cause(self):
+        _callbacks._raised.last = AssertionError()  # as of a function whose error a call has passed over
+        with self.assertRaises(muster.StatusError) as caught:
+            case.session().fetch("no_such:0")
+        self.assertNotIsInstance(caught.exception.__cause__, AssertionError)
+        self.assertNotIsInstance(getattr(caught.exception.__cause__, "__cause__", None), AssertionError)
+
     def test_feeds_of_the_init_ops_are_a_dict(self):
         builder = muster.GraphBuilder()
         builder.placeholder("start", muster.DType.FLOAT, [])
@@ -311,6 +319,12 @@ logger = logging.getLogger("muster")
 logger.addHandler(Keep())
 logger.propagate = False
 logger.setLevel(logging.INFO)
+for wrong in "LOUD", 1.5:
+    try:
+        muster.use_logging(level=wrong)
+    except (TypeError, ValueError):
+        continue
+    raise SystemExit("took level %r" % wrong)
 muster.use_logging()
 scaffold = muster.Scaffold.load(sys.argv[1])
 manager = muster.SessionManager(scaffold.graph(), ready_op=scaffold.ready_op(), local_init_op=scaffold.local_init_op())
@@ -319,7 +333,7 @@ said = [(record.levelname, record.getMessage()) for record in Keep.records]
 assert ("INFO", "Running local_init_op.") in said, said
 assert all(record.muster["event"] for record in Keep.records), [record.muster for record in Keep.records]
 n = len(said)
-muster.use_logging(level=logging.WARNING)
+muster.use_logging("muster", "WARNING")
 manager.prepare_session(muster.LocalMaster(), init_op=scaffold.init_op())
 assert len(Keep.records) == n, said
 GLib.log_variant("Other", GLib.LogLevelFlags.LEVEL_WARNING, GLib.Variant("a{sv}", {"MESSAGE": GLib.Variant("s", "of another")}))

@@ -4,10 +4,13 @@
 import hashlib
 import http.server
 import os
+import sys
 import threading
 
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), "../../python")))
 import case
 from case import Gio, GLib, Muster
+import muster.checkpoint
 
 NO_UPLOADS = b"<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>"
 
@@ -51,7 +54,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.reply(404, refusal(b"NoSuchKey"))
         else:
             data = self.server.objects[self.path]
-            self.reply(206, data, etag=self.etag(), content_range="bytes 0-%d/%d" % (len(data) - 1, len(data)))
+            first, _, last = self.headers.get("range", "bytes=0-").partition("=")[2].partition("-")
+            part = data[int(first):int(last) + 1 if last else None]
+            self.reply(206, part, etag=self.etag(), content_range="bytes %s-%d/%d" % (first, int(first) + len(part) - 1, len(data)))
+
+    def do_HEAD(self):
+        self.send_response(404 if self.etag() is None else 200)
+        self.send_header("content-length", str(len(self.server.objects.get(self.path, b""))))
+        self.send_header("etag", self.etag() or "none")
+        self.end_headers()
 
 
 class ObjectStore(case.TestCase):
@@ -110,6 +121,18 @@ class ObjectStore(case.TestCase):
         within = Muster.default_storage_new_within(["s3://bucket/run"])
         for path in "/etc/hostname", "s3://bucket/other":
             self.assertFails(Muster.Error.PERMISSION_DENIED, path, within.read, path)
+
+    def test_a_directory_of_it_is_its_latest_checkpoint(self):
+        os.environ.update(AWS_ENDPOINT_URL="http://127.0.0.1:%d" % self.server.server_address[1], AWS_REGION="eu-central-1")
+        self.addCleanup(os.environ.pop, "AWS_ENDPOINT_URL")
+        for suffix in (".index", ".data-00000-of-00001"):
+            with open(case.fixture("mlp_adam_ref.after5") + suffix, "rb") as file:
+                self.store.publish("s3://bucket/run/m-5" + suffix, file.read())
+        self.store.publish("s3://bucket/run/checkpoint", b'model_checkpoint_path: "m-5"\n')
+        for path in ("s3://bucket/run", "s3://bucket/run/m-5"):
+            self.assertEqual(muster.checkpoint.open(path).prefix, "s3://bucket/run/m-5")
+        with self.assertRaises(Muster.NotFound):
+            muster.checkpoint.open("s3://bucket/none")
 
 
 if __name__ == "__main__":

@@ -239,6 +239,17 @@ class Errors(case.TestCase):
             GLib.file_get_contents("/none")
         self.assertIs(type(caught.exception), GLib.Error)
 
+    def test_a_programs_own_takes_what_it_likes(self):
+        class Own(GLib.Error):
+            def __init__(self, text, *places, extra=None):
+                super().__init__(text)
+                self.places, self.extra = places, extra
+
+        error = Own("no", 1, 2, 3, 4, extra=5)
+        self.assertEqual((error.message, error.places, error.extra), ("no", (1, 2, 3, 4), 5))
+        self.assertIs(type(GLib.Error("no", domain=GLib.quark_to_string(Muster.error_quark()), code=5)), Muster.NotFound)
+        self.assertEqual(GLib.Error().message, "unknown error")
+
 
 class Time(case.TestCase):
     def test_a_timeout_is_seconds_or_a_timedelta(self):

@@ -115,11 +115,14 @@ _status("JobOver", globals()["OutOfRange"], "The job has ended, at report.final_
 _status("FileNotFound", globals()["NotFound"], "A file isn't there: a FileNotFoundError, too, with its `filename`.", FileNotFoundError)
 
 
-def _new_error(cls, message="unknown error", domain="pygi-error", code=0):
-    """PyGObject raises GLib.Error (message, domain, code): muster's become the class of their code."""
-    if cls is GLib.Error and domain == _DOMAIN:
-        cls = _BY_CODE.get(code, StatusError)
-    return FileNotFoundError.__new__(cls, message) if issubclass(cls, OSError) else RuntimeError.__new__(cls, message, domain, code)
+def _new_error(cls, *args, **keywords):
+    """PyGObject raises GLib.Error (message, domain, code): muster's become the class of their code. A program's subclass takes what it likes."""
+    if cls is GLib.Error:
+        _, domain, code = (*args, *("unknown error", "pygi-error", 0)[len(args):])[:3]
+        domain, code = keywords.get("domain", domain), keywords.get("code", code)
+        if domain == _DOMAIN:
+            cls = _BY_CODE.get(code, StatusError)
+    return FileNotFoundError.__new__(cls, *args[:1]) if issubclass(cls, OSError) else RuntimeError.__new__(cls, *args)
 
 
 _DOMAIN = GLib.quark_to_string(Muster.error_quark())
@@ -130,7 +133,7 @@ def _missing_file(error, given):
     """The file that isn't there, of the arguments by their names, if that is why a call has failed."""
     if type(error) is globals()["NotFound"] or error.matches(GLib.file_error_quark(), GLib.FileError.NOENT):
         for name, path in given.items():
-            if _blocking.is_path(name) and isinstance(path, str) and not any(map(os.path.exists, (path, path + ".index"))):
+            if _blocking.is_path(name) and isinstance(path, str) and "://" not in path and not any(map(os.path.exists, (path, path + ".index"))):
                 return path
     return None
 
