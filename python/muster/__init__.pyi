@@ -1,5 +1,5 @@
 import logging
-from typing import Optional
+from typing import Optional, Union
 
 from gi.repository import MusterEngine as _engine
 from gi.repository.Muster import *
