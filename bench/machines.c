@@ -123,6 +123,9 @@ bench_machine_new (guint number)
 void
 bench_machine_free (BenchMachine *self)
 {
+  g_autofree char *gone = g_strdup_printf ("link delete %s", self->port);
+  run_words (NULL,
+             gone); /* the namespace, and the link with it, ends some time after its process */
   bench_child_free (self->child);
   g_free (self->pid);
   g_free (self->port);
