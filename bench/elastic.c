@@ -4,7 +4,7 @@
  *
  *   MUSTER_ELASTIC_KILLS  how many chiefs are killed (50)
  *   MUSTER_ELASTIC_STOPS  how many are stopped (20) */
-#include "bench/bench.h"
+#include "bench/command.h"
 
 #include <glib/gstdio.h>
 #include <signal.h>
@@ -16,9 +16,6 @@
 #define TAKEOVER_TASKS 3
 #define SAVE_OFTEN     "--save-secs=100ms"
 #define SAVE_NEVER     "--save-secs=1h"
-/* Nothing takes longer, or the bench fails. */
-#define LIMIT_S 60.0
-#define LOOK_S  0.001
 /* Chiefs live at least so long, and at most twice that. */
 #define CALM_S 0.5
 /* Of a measured rate, and before it. */
@@ -29,98 +26,11 @@
 #define SLOWED_SHARE  0.1
 #define SLOW_PERIOD_S 0.05
 
-/* A process whose output is read as it comes. */
-typedef struct {
-  BenchChild *child; /* (owned) */
-  GThread *reader;   /* (owned) */
-  GMutex lock;
-  /* guarded by lock */
-  double last_step, last_step_s; /* its newest step, and when that was made */
-  double saved_s;                /* its newest save */
-  double claimed_s;              /* a server's: the newest claim, … */
-  double lost_s;                 /* … and the newest end of a chief's lease */
-  int chief;                     /* a server's: the process that claimed */
-} Process;
-
 typedef struct {
   char *address, *meta, *folder; /* (owned) */
-  Process *server;
-  GPtrArray *tasks; /* (element-type Process) */
+  BenchCommand *server;
+  GPtrArray *tasks; /* (element-type BenchCommand) */
 } Job;
-
-/* --- processes --- */
-
-/* "worker:1 (HOST:PID) claimed 'model'; …" */
-static int
-claimant_of (const char *line, const char *claimed)
-{
-  const char *at = claimed;
-  while (at > line && !g_ascii_isdigit (at[-1]))
-    at--;
-  while (at > line && g_ascii_isdigit (at[-1]))
-    at--;
-  return (int)strtol (at, NULL, 10);
-}
-
-static void
-take_line (const char *line, gpointer data)
-{
-  Process *self = data;
-  const char *claimed = strstr (line, " claimed '");
-  g_mutex_lock (&self->lock);
-  if (claimed != NULL) {
-    self->claimed_s = bench_wall_s ();
-    self->chief = claimant_of (line, claimed);
-  } else if (strstr (line, " chief-lost ") != NULL) {
-    self->lost_s = bench_wall_s ();
-  } else if (g_str_has_prefix (line, "{\"event\":\"step\"")) {
-    self->last_step = bench_event_number (line, "step");
-    self->last_step_s = bench_event_number (line, "time");
-  } else if (g_str_has_prefix (line, "{\"event\":\"saved\"")) {
-    self->saved_s = bench_event_number (line, "time");
-  }
-  g_mutex_unlock (&self->lock);
-}
-
-static Process *
-process_new (BenchChild *child)
-{
-  Process *self = g_new0 (Process, 1);
-  self->child = child;
-  g_mutex_init (&self->lock);
-  self->reader = bench_child_read (self->child, take_line, self);
-  return self;
-}
-
-static void
-process_free (gpointer data)
-{
-  Process *self = data;
-  g_subprocess_send_signal (self->child->process, SIGCONT);
-  g_subprocess_force_exit (self->child->process);
-  g_thread_join (self->reader);
-  bench_child_free (self->child);
-  g_mutex_clear (&self->lock);
-  g_free (self);
-}
-
-static double
-read_of (Process *self, const double *field)
-{
-  g_mutex_lock (&self->lock);
-  const double value = *field;
-  g_mutex_unlock (&self->lock);
-  return value;
-}
-
-static int
-chief_of (Process *server)
-{
-  g_mutex_lock (&server->lock);
-  const int chief = server->chief;
-  g_mutex_unlock (&server->lock);
-  return chief;
-}
 
 /* --- the job --- */
 
@@ -140,15 +50,15 @@ job_init (Job *self, gint32 side, const char *lease)
     g_free (line);
     line = bench_child_line (child);
   } while (strstr (line, "serving grpc://") == NULL);
-  self->server = process_new (child);
-  self->tasks = g_ptr_array_new_with_free_func (process_free);
+  self->server = bench_command_new (child);
+  self->tasks = g_ptr_array_new_with_free_func (bench_command_free);
 }
 
 static void
 job_clear (Job *self)
 {
   g_ptr_array_unref (self->tasks);
-  process_free (self->server);
+  bench_command_free (self->server);
   bench_remove_folder (self->folder);
   (void)g_unlink (self->meta);
   g_free (self->meta);
@@ -170,7 +80,7 @@ add_task (Job *self, int number, const char *save)
   const char *const argv[] = {"cli/muster", "train", FEED,   "--steps=1000000000000",
                               "--json",     meta,    master, folder,
                               task,         tasks,   save,   NULL};
-  g_ptr_array_add (self->tasks, process_new (bench_child_new (argv)));
+  g_ptr_array_add (self->tasks, bench_command_new (bench_child_new (argv)));
 }
 
 static double
@@ -178,7 +88,7 @@ newest_step (Job *self, double *at_s)
 {
   double step = 0;
   for (guint i = 0; i < self->tasks->len; i++) {
-    Process *task = self->tasks->pdata[i];
+    BenchCommand *task = self->tasks->pdata[i];
     g_mutex_lock (&task->lock);
     if (task->last_step > step) {
       step = task->last_step;
@@ -192,12 +102,13 @@ newest_step (Job *self, double *at_s)
 static void
 await_steps (Job *self)
 {
-  const double until_s = bench_now_s () + LIMIT_S;
+  const double until_s = bench_now_s () + BENCH_LIMIT_S;
   for (guint i = 0; i < self->tasks->len; i++)
-    while (read_of (self->tasks->pdata[i], &((Process *)self->tasks->pdata[i])->last_step) == 0) {
+    while (bench_command_read (self->tasks->pdata[i],
+                               &((BenchCommand *)self->tasks->pdata[i])->last_step) == 0) {
       if (bench_now_s () > until_s)
-        bench_fail ("task %u has made no step for %g s", i, LIMIT_S);
-      bench_sleep_s (LOOK_S);
+        bench_fail ("task %u has made no step for %g s", i, BENCH_LIMIT_S);
+      bench_sleep_s (BENCH_LOOK_S);
     }
 }
 
@@ -211,38 +122,25 @@ add_elastic (Job *self, int n, const char *save)
   await_steps (self);
 }
 
-static Process *
+static BenchCommand *
 find_task (Job *self, int pid)
 {
   for (guint i = 0; i < self->tasks->len; i++)
-    if (bench_child_pid (((Process *)self->tasks->pdata[i])->child) == pid)
+    if (bench_child_pid (((BenchCommand *)self->tasks->pdata[i])->child) == pid)
       return self->tasks->pdata[i];
   bench_fail ("the chief, process %d, isn't one of the tasks", pid);
-}
-
-/* The first instant after since_s. */
-static double
-await_after (Process *self, const double *field, double since_s, const char *what)
-{
-  const double until_s = bench_now_s () + LIMIT_S;
-  while (read_of (self, field) <= since_s) {
-    if (bench_now_s () > until_s)
-      bench_fail ("no %s for %g s", what, LIMIT_S);
-    bench_sleep_s (LOOK_S);
-  }
-  return read_of (self, field);
 }
 
 static void
 kill_chief (Job *self, GArray *claims_s, GArray *saves_s)
 {
-  Process *chief = find_task (self, chief_of (self->server));
+  BenchCommand *chief = find_task (self, bench_command_chief (self->server));
   const double killed_s = bench_wall_s ();
   g_ptr_array_remove (self->tasks, chief); /* which kills it */
   const double claim_s =
-      await_after (self->server, &self->server->claimed_s, killed_s, "claim") - killed_s;
-  Process *next = find_task (self, chief_of (self->server));
-  const double save_s = await_after (next, &next->saved_s, killed_s, "save") - killed_s;
+      bench_command_await (self->server, &self->server->claimed_s, killed_s, "claim") - killed_s;
+  BenchCommand *next = find_task (self, bench_command_chief (self->server));
+  const double save_s = bench_command_await (next, &next->saved_s, killed_s, "save") - killed_s;
   g_array_append_val (claims_s, claim_s);
   g_array_append_val (saves_s, save_s);
   add_elastic (self, 1, SAVE_OFTEN);
@@ -253,26 +151,17 @@ kill_chief (Job *self, GArray *claims_s, GArray *saves_s)
 static void
 stop_chief (Job *self, GArray *claims_s)
 {
-  Process *chief = find_task (self, chief_of (self->server));
-  (void)await_after (chief, &chief->saved_s, 0, "save");
+  BenchCommand *chief = find_task (self, bench_command_chief (self->server));
+  (void)bench_command_await (chief, &chief->saved_s, 0, "save");
   const double stopped_s = bench_wall_s ();
   g_subprocess_send_signal (chief->child->process, SIGSTOP);
   const double lost_s =
-      await_after (self->server, &self->server->lost_s, stopped_s, "end of its lease");
+      bench_command_await (self->server, &self->server->lost_s, stopped_s, "end of its lease");
   const double claim_s =
-      await_after (self->server, &self->server->claimed_s, stopped_s, "claim") - lost_s;
+      bench_command_await (self->server, &self->server->claimed_s, stopped_s, "claim") - lost_s;
   g_array_append_val (claims_s, claim_s);
   g_ptr_array_remove (self->tasks, chief);
   add_elastic (self, 1, SAVE_NEVER);
-}
-
-static double
-most_of (const GArray *values)
-{
-  double most = 0;
-  for (guint i = 0; i < values->len; i++)
-    most = MAX (most, g_array_index (values, double, i));
-  return most;
 }
 
 static int
@@ -297,7 +186,7 @@ measure_takeover (void)
     kill_chief (&job, claims_s, saves_s);
   }
   job_clear (&job);
-  const double worst_claim_s = most_of (claims_s), worst_save_s = most_of (saves_s);
+  const double worst_claim_s = bench_most (claims_s), worst_save_s = bench_most (saves_s);
   bench_print (&(BenchRow){.what = "a chief killed: until the next one's claim",
                            .muster = bench_median (claims_s),
                            .bound = 0.2});
@@ -322,7 +211,7 @@ measure_silence (void)
   bench_print (&(BenchRow){.what = "a chief stopped: from its lease's end to a claim",
                            .muster = bench_median (claims_s),
                            .bound = 0.2});
-  const double worst_s = most_of (claims_s);
+  const double worst_s = bench_most (claims_s);
   bench_print (&(BenchRow){.what = "  the worst", .muster = worst_s, .bound = 0.5});
 }
 
@@ -362,7 +251,7 @@ measure_rate (Kind kind)
       await_steps (&job);
   }
   await_steps (&job);
-  Slowing slowing = {.pid = bench_child_pid (((Process *)job.tasks->pdata[n - 1])->child)};
+  Slowing slowing = {.pid = bench_child_pid (((BenchCommand *)job.tasks->pdata[n - 1])->child)};
   GThread *thread = kind == ONE_SLOWED ? g_thread_new ("slow", slow, &slowing) : NULL;
   bench_sleep_s (WARM_S);
   const double first = newest_step (&job, &began_s);
