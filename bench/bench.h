@@ -235,6 +235,7 @@ void bench_recovery_crowd (void);
 void bench_outage (void);
 void bench_cluster (void);
 void bench_elastic (void);
+void bench_coordinator (void);
 void bench_python (void);
 void bench_save (void);
 void bench_save_memory (void);

@@ -31,6 +31,7 @@ static const struct {
     {"outage", bench_outage, TRUE},
     {"cluster", bench_cluster, TRUE},
     {"elastic", bench_elastic, TRUE},
+    {"coordinator", bench_coordinator, TRUE},
     {"python", bench_python, FALSE},
     {"save", bench_save, FALSE},
     {"save-memory", bench_save_memory, FALSE},
