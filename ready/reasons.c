@@ -416,7 +416,10 @@ add_job_with_too_few (GPtrArray *list, const MusterSituation *situation)
       reason_new ("job", "waiting-for-tasks", readiness->is_ready || is_preparing,
                   muster_waiting_for_tasks (readiness->n_tasks, readiness->min_tasks));
   it->owner = chief != NULL ? g_strdup (or_null (chief->model)) : NULL;
-  if (!it->is_well)
+  if (!it->is_well && situation->chief != NULL) /* each task has a number of its own */
+    it->hint = g_strdup_printf ("start %u more of the cluster's tasks with `muster train --task=…`",
+                                n_missing);
+  else if (!it->is_well)
     it->hint =
         g_strdup_printf ("start %u more with `muster train --task=auto --master=%s`", n_missing,
                          situation->target != NULL ? situation->target : "TARGET");

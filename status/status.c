@@ -74,6 +74,15 @@ muster_status_stall (const Muster__StatusResponse *status, gint64 least_us)
              : NULL;
 }
 
+gboolean
+muster_status_has_steps_elsewhere (const Muster__StatusResponse *status)
+{
+  for (gsize i = 0; i < status->n_models; i++)
+    if (status->models[i]->prepared)
+      return status->steps == 0;
+  return FALSE;
+}
+
 char *
 muster_status_chief (const Muster__Announcement *model)
 {

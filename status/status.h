@@ -37,6 +37,10 @@ gint64 muster_status_n_running (const Muster__StatusResponse *status);
  * (transfer full) */
 char *muster_status_stall (const Muster__StatusResponse *status, gint64 least_us);
 
+/* A chief has prepared a model, and no step has run here: this server is a coordinator. */
+gboolean muster_status_has_steps_elsewhere (const Muster__StatusResponse *status);
+#define MUSTER_STATUS_STEPS_ELSEWHERE "the job's steps run at other masters"
+
 /* "training for 12 s", "lost 3 s ago, while initialising", "failed 3 s ago, while training: the
  * loss is NaN" (transfer full) */
 char *muster_status_chief (const Muster__Announcement *model);

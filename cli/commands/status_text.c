@@ -213,7 +213,10 @@ add_load_row (MusterTable *table, const Muster__StatusResponse *status)
   g_string_append_printf (text, "%d", status->sessions);
   if (status->watchers > 0)
     g_string_append_printf (text, ", %d watched", status->watchers);
-  g_string_append_printf (text, ", %s (%" G_GINT64_FORMAT " in all)", rate, status->steps);
+  if (muster_status_has_steps_elsewhere (status))
+    g_string_append (text, "; " MUSTER_STATUS_STEPS_ELSEWHERE);
+  else
+    g_string_append_printf (text, ", %s (%" G_GINT64_FORMAT " in all)", rate, status->steps);
   if (status->median_step_us > 0) {
     g_autofree char *median = muster_format_duration (status->median_step_us);
     g_string_append_printf (text, ", p50 %s", median);

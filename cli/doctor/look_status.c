@@ -334,8 +334,8 @@ check_job (Look *self, const Muster__Members *job)
   if (waits != NULL) {
     g_autofree char *where = where_is (self, job->model);
     g_autofree char *remedy = g_strdup_printf (
-        "start %d more with `muster train --task=auto`, or all with a lower --min-tasks",
-        job->min_tasks - job->n);
+        "start %d more with `muster train --task=%s`, or all with a lower --min-tasks",
+        job->min_tasks - job->n, muster_status_has_steps_elsewhere (self->status) ? "…" : "auto");
     explain (self, job->model);
     muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_TASKS, where,
                          remedy, "the job doesn't train, %s", waits);

@@ -177,7 +177,8 @@ put_waiters (GString *out, const Muster__StatusResponse *status)
     g_string_append (out, "<p class=\"quiet\">No client waits for a model.</p></section>");
     return;
   }
-  g_string_append (out, "<table><tr><th>task</th><th>model</th><th>waits for</th>"
+  g_string_append (out, "<table class=\"reasons\"><tr><th>task</th><th>model</th>"
+                        "<th class=\"why\">waits for</th>"
                         "<th class=\"number\">since</th></tr>");
   guint n_shown = 0;
   for (gsize i = 0; i < status->n_waiters && n_shown < WAITERS_SHOWN; i++) {
@@ -261,7 +262,8 @@ put_jobs (GString *out, const Muster__StatusResponse *status)
   for (gsize i = 0; i < status->n_jobs; i++)
     n += status->jobs[i]->n;
   muster_html_put (out, "<section><h2>Tasks: %d</h2>", n);
-  g_string_append (out, "<table><tr><th>task</th><th>model</th><th>role</th>"
+  g_string_append (out, "<table class=\"reasons\"><tr><th>task</th><th>model</th>"
+                        "<th class=\"why\">role</th>"
                         "<th class=\"number\">batches</th><th class=\"number\">since</th></tr>");
   for (gsize i = 0; i < MIN (status->n_jobs, MODELS_SHOWN); i++)
     put_job (out, status, status->jobs[i]);
@@ -275,6 +277,12 @@ put_jobs (GString *out, const Muster__StatusResponse *status)
 static void
 put_load (GString *out, const Muster__StatusResponse *status, const MusterStepPeriod *periods)
 {
+  if (muster_status_has_steps_elsewhere (status)) {
+    g_string_append (
+        out, "<section><h2>Steps</h2><p class=\"quiet\">None here: " MUSTER_STATUS_STEPS_ELSEWHERE
+             ".</p></section>");
+    return;
+  }
   g_autofree char *median = muster_format_duration (status->median_step_us);
   g_autofree char *rate = muster_html_number (status->steps_per_second);
   g_autofree char *stall = muster_status_stall (status, MUSTER_STATUS_STALL_US);

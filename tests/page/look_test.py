@@ -22,6 +22,14 @@ DIGITS, X, Y = (peer.fixture(name) for name in ("digits.meta", "digits_x.npy", "
 PATIENCE = 60
 WIDTHS = (400, 1400)
 CUT_OFF = "[...document.querySelectorAll('section')].filter(s => s.scrollWidth > s.clientWidth).length"
+# The words that are broken between two lines.
+BROKEN = """[...document.querySelectorAll('td, th')].flatMap(cell => [...cell.childNodes]).flatMap(node =>
+  [...(node.data || '').matchAll(/\\w+/g)].filter(word => {
+    const range = document.createRange();
+    range.setStart(node, word.index);
+    range.setEnd(node, word.index + word[0].length);
+    return range.getClientRects().length > 1;
+  })).map(word => word[0]).join(' ')"""
 PICTURES = sys.argv.pop() if len(sys.argv) > 1 and not sys.argv[-1].startswith("-") else None
 
 
@@ -71,6 +79,7 @@ class Look(unittest.TestCase):
                     until(word, lambda: self.state_is(word))
                     self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), width)
                     self.assertEqual(self.browser.value(CUT_OFF), 0)
+                    self.assertEqual(self.browser.value(BROKEN), "")
                     if PICTURES:
                         self.browser.picture(os.path.join(PICTURES, "%s-%d-%s.png" % (name, width, scheme)))
         self.browser.look(self.at["http"], WIDTHS[0], "light", scripted=False)

@@ -420,7 +420,11 @@ MUSTER_TEST (Reason, says_that_the_job_waits_for_tasks_and_how_to_start_them)
                        "start 2 more with `muster train --task=auto --master=" TARGET "`");
   MUSTER_EXPECT_PTR_EQ (muster_reasons_first (muster_reasons_list (it.reasons)), job);
   MUSTER_EXPECT_STREQ (chief->state, "never-registered");
-  MUSTER_EXPECT_NULL (chief->hint); /* a task becomes it */
+  MUSTER_EXPECT_NULL (chief->hint);   /* a task becomes it */
+  it.situation.chief = "chief:0=c:1"; /* of a TensorFlow cluster */
+  MUSTER_EXPECT_STREQ (update (&it, "job")->hint,
+                       "start 2 more of the cluster's tasks with `muster train --task=…`");
+  it.situation.chief = NULL;
   it.readiness.n_tasks = it.readiness.min_tasks = 0;
   MUSTER_EXPECT_TRUE (update (&it, "chief")->hint != NULL);
   MUSTER_EXPECT_NULL (update (&it, "job"));

@@ -118,3 +118,17 @@ MUSTER_TEST (StatusStall, is_named_once_it_is_long)
   MUSTER_EXPECT_TRUE (brief == NULL);
   MUSTER_EXPECT_STREQ (lengthy, "no step has ended for 45.0 s, 1 running");
 }
+
+MUSTER_TEST (Status, of_a_coordinator_says_that_the_steps_are_elsewhere)
+{
+  Muster__StatusResponse status = MUSTER__STATUS_RESPONSE__INIT;
+  Muster__Announcement model = MUSTER__ANNOUNCEMENT__INIT, *models[] = {&model};
+  MUSTER_EXPECT_FALSE (muster_status_has_steps_elsewhere (&status));
+  status.models = models;
+  status.n_models = 1;
+  MUSTER_EXPECT_FALSE (muster_status_has_steps_elsewhere (&status)); /* its chief has begun */
+  model.prepared = TRUE;
+  MUSTER_EXPECT_TRUE (muster_status_has_steps_elsewhere (&status));
+  status.steps = 1;
+  MUSTER_EXPECT_FALSE (muster_status_has_steps_elsewhere (&status));
+}

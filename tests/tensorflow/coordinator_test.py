@@ -51,6 +51,7 @@ class Chiefs(Coordinated):
         self.assertEqual(refused.returncode, 4, refused.stderr)
         self.assertIn("chief:0", refused.stderr)
         self.assertEqual((self.model()["task"], self.model()["alive"]), ("chief:0", True))
+        self.assertIn("; the job's steps run at other masters\n", peer.muster("status", "grpc://" + self.address))
         self.finish()
         self.assertEqual(self.model()["phase"], "over")
 
