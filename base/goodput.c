@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#define LEAST_PERCENT 0.1 /* what one decimal shows */
+
 gint64
 muster_goodput_total_us (const MusterGoodput *self)
 {
@@ -83,16 +85,19 @@ muster_goodput_text (const MusterGoodput *self)
 
   g_autofree char *lost = muster_format_duration (muster_goodput_lost_us (self));
   g_autofree char *total = muster_format_duration (muster_goodput_total_us (self));
+  g_autofree char *trained = muster_format_duration (self->spent_us[MUSTER_TIME_TRAINING]);
   g_autofree char *saves = muster_format_duration (self->spent_us[MUSTER_TIME_SAVING]);
   g_autofree char *paused = muster_format_duration (self->spent_us[MUSTER_TIME_PAUSED]);
   /* Rounded down: 100.0 % is nothing lost. */
   const double percent = floor (muster_goodput_share (self) * 1000) / 10;
   GString *text = g_string_new (NULL);
 
-  if (self->spent_us[MUSTER_TIME_TRAINING] > 0)
-    g_string_append_printf (text, "goodput %.1f %%: %s of %s lost (", percent, lost, total);
-  else
+  if (self->spent_us[MUSTER_TIME_TRAINING] == 0)
     g_string_append_printf (text, "goodput: no step trained yet, in %s (", total);
+  else if (percent < LEAST_PERCENT) /* "0.0 %: 82 ms of 82 ms lost" says less */
+    g_string_append_printf (text, "goodput: %s of training in %s (", trained, total);
+  else
+    g_string_append_printf (text, "goodput %.1f %%: %s of %s lost (", percent, lost, total);
   append_starts (text, self);
   if (self->spent_us[MUSTER_TIME_PAUSED] > 0)
     g_string_append_printf (text, "; waiting for tasks %s", paused);

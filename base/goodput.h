@@ -146,7 +146,7 @@ const char *muster_time_use_name (MusterTimeUse use);
  *
  * Describes it in one line: "goodput 98.7 %: 41 s of 52m00s lost (3 restarts: 2.1 s down, 38 s for
  * 61,000 steps trained again; saves 900 ms)"; before the first step "goodput: no step trained yet,
- * in 82 ms (start 82 ms; saves 0 µs)".
+ * in 82 ms (start 82 ms; saves 0 µs)", and below 0.1 % "goodput: 20 µs of training in 82 ms (…)".
  *
  * Returns: (transfer full): the text
  */

@@ -35,8 +35,12 @@ MUSTER_TEST (Goodput, of_a_job_without_restarts)
   const MusterGoodput some = {.spent_us = {[MUSTER_TIME_TRAINING] = 99999 * MUSTER_MILLISECOND,
                                            [MUSTER_TIME_SAVING] = MUSTER_MILLISECOND}};
   const MusterGoodput early = {.spent_us = {[MUSTER_TIME_INITIALISING] = 82 * MUSTER_MILLISECOND}};
+  const MusterGoodput first = {
+      .spent_us = {
+          [MUSTER_TIME_TRAINING] = 20, [MUSTER_TIME_INITIALISING] = 82 * MUSTER_MILLISECOND}};
   EXPECT_TEXT (&none, "goodput: no step trained yet, in 0 µs (start 0 µs; saves 0 µs)");
   EXPECT_TEXT (&early, "goodput: no step trained yet, in 82 ms (start 82 ms; saves 0 µs)");
+  EXPECT_TEXT (&first, "goodput: 20 µs of training in 82 ms (start 82 ms; saves 0 µs)");
   /* never rounded up */
   EXPECT_TEXT (&some, "goodput 99.9 %: 1 ms of 1m40s lost (start 0 µs; saves 1 ms)");
   MUSTER_EXPECT_EQ (muster_goodput_lost_us (&some), MUSTER_MILLISECOND);
