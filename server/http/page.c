@@ -293,7 +293,7 @@ put_load (GString *out, const Muster__StatusResponse *status, const MusterStepPe
   muster_html_put (out, "%" G_GINT64_FORMAT " in all</p>", status->steps);
   if (stall != NULL)
     muster_html_put (out, "<p class=\"bad\">%s</p>", stall);
-  muster_chart_rate (out, periods);
+  muster_chart_rate (out, periods, status->steps_per_second);
   muster_html_put (out,
                    "</section><section><h2>Step duration</h2><p><span class=\"big\">%s</span> "
                    "median of the last 1000</p>",

@@ -86,12 +86,12 @@ end_chart (GString *out)
 }
 
 void
-muster_chart_rate (GString *out, const MusterStepPeriod *periods)
+muster_chart_rate (GString *out, const MusterStepPeriod *periods, double now)
 {
-  double most = highest (periods, rate_of);
+  double most = MAX (highest (periods, rate_of), now);
   g_autofree char *text = muster_html_number (most);
   g_autofree char *label =
-      g_strdup_printf ("steps per second over the last hour, at most %s in half a minute", text);
+      g_strdup_printf ("steps per second over the last hour, at most %s", text);
   muster_html_put (out, "<div class=\"scale\"><span>max %s steps/s</span></div>", text);
   muster_html_put (out, BEGIN_CHART, label);
   g_string_append (out, BASE_LINE);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/server_private.h"
+#include "server/http/page_chart.h"
 #include "tests/server/http_visit.h"
 
 #include "engine/session/local_master.h"
@@ -214,4 +215,17 @@ MUSTER_TEST (HttpPage, answers_by_the_names_that_it_is_given)
 
   EXPECT_RECEIVED (known, "200", "muster_sessions 0");
   EXPECT_RECEIVED (unknown, "421", "");
+}
+
+MUSTER_TEST (HttpPage, shows_no_rate_above_the_charts_highest)
+{
+  MusterStepPeriod periods[MUSTER_STEP_PERIODS];
+  for (guint i = 0; i < MUSTER_STEP_PERIODS; i++)
+    periods[i] = (MusterStepPeriod){.length_us = MUSTER_STEP_PERIOD_US};
+  periods[MUSTER_STEP_PERIODS - 1].n_steps = 381 * 30;
+  g_autoptr (GString) calm = g_string_new (NULL), fast = g_string_new (NULL);
+  muster_chart_rate (calm, periods, 200);
+  muster_chart_rate (fast, periods, 1116);
+  MUSTER_EXPECT_TRUE (strstr (calm->str, "max 381 steps/s") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (fast->str, "max 1116 steps/s") != NULL);
 }
