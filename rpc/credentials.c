@@ -563,6 +563,17 @@ muster_rpc_credentials_pems (MusterRpcCredentials *self, MusterRpcPems *pems)
   return TRUE;
 }
 
+gint64
+muster_rpc_credentials_expiry (MusterRpcCredentials *self)
+{
+  if (self == NULL || !muster_rpc_credentials_has_certificate (self))
+    return 0;
+  g_mutex_lock (&self->lock);
+  const gint64 end_s = muster_pem_expiry (&self->material.certificate);
+  g_mutex_unlock (&self->lock);
+  return end_s;
+}
+
 void
 muster_rpc_pems_clear (MusterRpcPems *self)
 {

@@ -33,6 +33,9 @@ gboolean muster_rpc_credentials_pems (MusterRpcCredentials *self, MusterRpcPems 
 void muster_rpc_pems_clear (MusterRpcPems *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRpcPems, muster_rpc_pems_clear)
 
+/* When the own certificate ends, in seconds since 1970; 0: there is none, or it can't be told. */
+gint64 muster_rpc_credentials_expiry (MusterRpcCredentials *self); /* accepts NULL */
+
 /* TRUE if there is an own certificate; FALSE for NULL. */
 gboolean muster_rpc_credentials_has_certificate (const MusterRpcCredentials *self);
 /* TRUE if there is a file of authorities; FALSE for NULL. */

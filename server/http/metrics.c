@@ -3,11 +3,17 @@
 #include "base/memory_account_private.h"
 #include "base/version.h"
 #include "checkpoint/s3/s3_metrics.h"
+#include "rpc/credentials_private.h"
 #include "server/core/server_private.h"
 #include "server/http/metrics_models.h"
 #include "server/http/pages.h"
 #include "server/services/readiness_service.h"
 #include "server/services/status_service.h"
+
+#include <string.h>
+
+/* The longest waiting are counted. */
+#define MOST_WAITING 10000
 
 static void
 add_server (MusterMetrics *page, MusterServer *server)
@@ -27,6 +33,37 @@ add_server (MusterMetrics *page, MusterServer *server)
   muster_metrics_counter (page, "muster_sessions_expired",
                           "Sessions closed because they were not renewed or used.",
                           (double)muster_session_reaper_n_expired (server->reaper));
+}
+
+/* When the server's certificate ends, if it has one, as it is now. */
+static void
+add_certificate (MusterMetrics *page, MusterServer *server)
+{
+  const gint64 end_s = muster_rpc_credentials_expiry (server->credentials);
+  if (end_s > 0)
+    muster_metrics_gauge (page, "muster_certificate_expiry_timestamp_seconds", "seconds",
+                          "End of the server certificate's validity, in seconds since 1970.",
+                          (double)end_s);
+}
+
+/* Clients that wait for a model, whether it has a chief or not. */
+static void
+add_waiting (MusterMetrics *page, MusterServer *server)
+{
+  g_autoptr (GPtrArray) clients =
+      muster_readiness_service_waiters (server->readiness, MOST_WAITING);
+  g_autoptr (GTree) counts = g_tree_new ((GCompareFunc)strcmp); /* borrows the names */
+  for (guint i = 0; i < clients->len; i++) {
+    const MusterWaiting *client = clients->pdata[i];
+    const guint n = GPOINTER_TO_UINT (g_tree_lookup (counts, client->model)) + 1;
+    if (*client->model != '\0' && *client->waits_for != '\0')
+      g_tree_insert (counts, client->model, GUINT_TO_POINTER (n));
+  }
+  muster_metrics_family (page, MUSTER_METRIC_GAUGE, "muster_model_waiting", "",
+                         "Number of clients that wait for the model.");
+  for (GTreeNode *node = g_tree_node_first (counts); node != NULL; node = g_tree_node_next (node))
+    muster_metrics_sample (page, "", "model", g_tree_node_key (node),
+                           GPOINTER_TO_UINT (g_tree_node_value (node)));
 }
 
 static void
@@ -155,6 +192,8 @@ muster_pages_metrics (MusterServer *server, gboolean open_metrics)
 {
   MusterMetrics page = {g_string_new (NULL), open_metrics, NULL};
   add_server (&page, server);
+  add_certificate (&page, server);
+  add_waiting (&page, server);
   add_steps (&page, server);
   add_stall (&page, server);
   add_histograms (&page, server);

@@ -13,6 +13,7 @@ import stat
 import subprocess
 import sys
 import unittest
+import urllib.request
 import warnings
 
 sys.path.insert(0, "tests/tensorflow")
@@ -257,6 +258,18 @@ class Certs(peer.TestCase):
                         self.shake(port, version, suites)
                 for version, suites in taken:
                     self.shake(port, version, suites)
+
+    def test_its_end_is_among_the_metrics(self):
+        files = {name: self.path("short" + name) for name in ("cert", "key")}
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                        "-keyout", files["key"], "-out", files["cert"]], check=True, capture_output=True)
+        shown = subprocess.run(["openssl", "x509", "-enddate", "-noout", "-in", files["cert"]], check=True, capture_output=True, text=True)
+        end = ssl.cert_time_to_seconds(shown.stdout.strip().removeprefix("notAfter="))
+        with self.served(files) as ports:
+            url = "https://localhost:%d/metrics" % ports[1]
+            with urllib.request.urlopen(url, timeout=peer.COMMAND_SECONDS, context=ssl._create_unverified_context()) as answer:
+                page = answer.read().decode()
+        self.assertEqual(float(re.search(r"^muster_certificate_expiry_timestamp_seconds (.*)$", page, re.M).group(1)), end)
 
     @contextlib.contextmanager
     def served(self, files):

@@ -65,9 +65,11 @@ class Metrics(unittest.TestCase):
                                  preexec_fn=peer.die_with_parent)
         self.addCleanup(waits.stderr.close)
         self.assertIn("waiting", waits.stderr.readline())
+        peer.await_true(lambda: 'muster_model_waiting{model="digits"} 1' in self.metrics(at), "the client is counted")
         self.train(at, 20)
         self.assertEqual(waits.wait(PATIENCE), 0)
         page = self.metrics(at)
+        self.assertNotIn("muster_model_waiting{", page)
         self.assertGreater(self.value(page, "muster_watch_latency_seconds_count"), 0)
         self.assertEqual(self.value(page, "muster_restore_duration_seconds_count"), 0)
         self.assertEqual(self.value(page, 'muster_model_phase{model="digits",phase="over"}'), 1)
@@ -83,7 +85,7 @@ class Metrics(unittest.TestCase):
         self.train(at, 20)
         known = set(re.findall(r"^(muster_\w+)", self.metrics(at), re.M))
         # only while there is one
-        known |= {"muster_model_saving_seconds", "muster_model_save_interval_seconds", "muster_members",
+        known |= {"muster_model_waiting", "muster_certificate_expiry_timestamp_seconds", "muster_model_saving_seconds", "muster_model_save_interval_seconds", "muster_members",
                   "muster_members_needed"}
         with open(DASHBOARD, encoding="utf-8") as file:
             panels = json.load(file)["panels"]
@@ -93,6 +95,16 @@ class Metrics(unittest.TestCase):
         used = set(re.findall(r"muster_\w+", asked))
         self.assertGreater(len(used), 20)
         self.assertEqual(used - known, set())
+
+    def test_each_state_that_needs_a_person_has_an_alert(self):
+        with open(RULES, encoding="utf-8") as file:
+            alerts = dict(re.findall(r"- alert: (\w+)\n +expr: (.*)", file.read()))
+        for alert, metric in (("MusterDown", "up"), ("MusterNoChief", "muster_model_waiting"), ("MusterChiefLost", "muster_model_chief_alive"),
+                              ("MusterStepsStalled", "muster_step_stalled_seconds"), ("MusterJobPaused", "muster_members_needed"),
+                              ("MusterJobFailsAgain", "muster_model_failures"), ("MusterSaveFailed", 'outcome="failed"'),
+                              ("MusterSaveSkipped", 'outcome="skipped"'), ("MusterCheckpointOld", "muster_model_durable_age_seconds"),
+                              ("MusterLimitNear", "muster_limit_used"), ("MusterCertificateEnds", "muster_certificate_expiry_timestamp_seconds")):
+            self.assertIn(metric, alerts[alert])
 
     @unittest.skipUnless(PROMTOOL, "promtool isn't installed: Debian has it in the package prometheus")
     def test_promtool_accepts_the_alerts(self):
