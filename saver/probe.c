@@ -2,7 +2,7 @@
 /* Checks whether the devices that save see the chief's directory. The chief writes a file with a
  * random key, and one step reads it on the device of each SaveV2 node. The nodes that read are
  * added to the session once. */
-#include "saver/probe.h"
+#include "saver/check_access.h"
 
 #include "base/require_private.h"
 #include "checkpoint/format/bundle_writer.h"
@@ -347,8 +347,8 @@ probe (MusterSaver *self, MusterSession *session, const char *directory, gboolea
 }
 
 gboolean
-muster_saver_probe (MusterSaver *self, MusterSession *session, const char *directory,
-                    gint64 deadline_us, GCancellable *cancellable, GError **error)
+muster_saver_check_access (MusterSaver *self, MusterSession *session, const char *directory,
+                           gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   muster_require (error, FALSE, self, session, directory);
   return self->is_empty || /* there is nothing to save */

@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* MusterProbe caches a saver's probes (saver/probe.h): the session probed last, the nodes added to
- * it, and which directories its devices see. Any thread. */
+/* MusterProbe caches a saver's probes (saver/check_access.h): the session probed last, the nodes
+ * added to it, and which directories its devices see. Any thread. */
 typedef struct _MusterProbe MusterProbe;
 
 /* A device that saves, and the node that reads on it. */

@@ -6,7 +6,7 @@
 G_BEGIN_DECLS
 
 /**
- * muster_saver_probe:
+ * muster_saver_check_access:
  * @self: a saver
  * @session: a session of the master
  * @directory: the directory to save to
@@ -25,7 +25,8 @@ G_BEGIN_DECLS
  *
  * Returns: `TRUE` unless a device doesn't see the directory
  */
-gboolean muster_saver_probe (MusterSaver *self, MusterSession *session, const char *directory,
-                             gint64 deadline_us, GCancellable *cancellable, GError **error);
+gboolean muster_saver_check_access (MusterSaver *self, MusterSession *session,
+                                    const char *directory, gint64 deadline_us,
+                                    GCancellable *cancellable, GError **error);
 
 G_END_DECLS
