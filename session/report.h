@@ -50,7 +50,8 @@ typedef enum {
  * @sessions: the number of sessions created
  * @pushed: the master pushed readiness
  *
- * What an operation did, for messages and logs.
+ * What an operation did, for messages and logs. In C, begin with `{0}`, and clear it with
+ * muster_session_report_clear (), as g_auto does.
  */
 typedef struct {
   MusterOutcome outcome;

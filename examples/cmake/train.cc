@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster in C++: prepares a model on the engine, trains three steps and saves.
+// muster in C++: prepares a model on the engine, trains three steps and saves. The model's data is
+// beside it, as in the installed example:
 //
-//   build/train MODEL.meta DIRECTORY
+//   build/train /usr/share/muster/examples/digits.meta run
 #include <muster.h>
 
 #include <cstdio>
@@ -49,15 +50,23 @@ private:
   GError *error = nullptr;
 };
 
-void
-train (MusterSession *session, MusterScaffold *scaffold)
+Tensor
+load (const std::string &meta_graph, const char *name)
 {
   Error error;
-  const gint64 dims[] = {1};
-  const float one = 1;
-  const Tensor x (muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, &one, sizeof one, error));
+  const auto slash = meta_graph.rfind ('/');
+  const std::string directory = slash == std::string::npos ? "" : meta_graph.substr (0, slash + 1);
+  Tensor tensor (muster_npy_load ((directory + name).c_str (), error));
   error.check ();
-  const MusterFeed feeds[] = {{"x:0", x.get ()}, {"y:0", x.get ()}};
+  return tensor;
+}
+
+void
+train (MusterSession *session, MusterScaffold *scaffold, const char *meta_graph)
+{
+  Error error;
+  const Tensor images = load (meta_graph, "images.npy"), labels = load (meta_graph, "labels.npy");
+  const MusterFeed feeds[] = {{"x:0", images.get ()}, {"y:0", labels.get ()}};
   const char *targets[] = {muster_scaffold_train_op (scaffold)};
   MusterStep step{};
   step.feeds = feeds;
@@ -96,11 +105,11 @@ work (const char *meta_graph, const char *directory)
   const Object<MusterSession> session (muster_session_manager_prepare_session (
       manager.get (), master.get (), &preparing, nullptr, nullptr, error));
   error.check ();
-  train (session.get (), scaffold.get ());
+  train (session.get (), scaffold.get (), meta_graph);
   const Text prefix (muster_saver_save (saver.get (), session.get (), directory, 3,
                                         MUSTER_WAIT_FOREVER, nullptr, error));
   error.check ();
-  std::printf ("saved %s\n", prefix.get ());
+  std::printf ("trained 3 steps, saved %s\n", prefix.get ());
 }
 
 } // namespace

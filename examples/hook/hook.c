@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A hook of one's own: it stops the training of a model once its loss is low enough.
  *
- *   bazel run //examples/hook -- MODEL.meta 0.01 */
+ *   hook MODEL.meta LOSS
+ *
+ * The model's data is beside it, as that of the installed example:
+ *
+ *   hook /usr/share/muster/examples/digits.meta 0.5 */
 #include "engine/session/local_master.h"
+#include "graph/npy.h"
 #include "train/monitored_training.h"
 
 #include <stdio.h>
@@ -24,15 +29,22 @@ is_not_good_enough (MusterTensor *loss, gint64 step, gpointer user_data, GError 
 
 /* --- what it is used in --- */
 
+static MusterTensor *
+load (const char *model, const char *name, GError **error)
+{
+  g_autofree char *directory = g_path_get_dirname (model);
+  g_autofree char *path = g_build_filename (directory, name, NULL);
+  return muster_npy_load (path, error);
+}
+
+/* All rows in each step. The file is mapped, not read. */
 static gboolean
 feed (MusterTensor **feeds, gint64 deadline_us G_GNUC_UNUSED,
-      GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED, GError **error)
+      GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
-  const gint64 dims[] = {2};
-  const float x[] = {1, 2}, y[] = {3, 5};
-  feeds[0] = muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, x, sizeof x, error);
-  feeds[1] = muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, y, sizeof y, error);
-  return feeds[0] != NULL && feeds[1] != NULL;
+  feeds[0] = load (user_data, "images.npy", error);
+  feeds[1] = feeds[0] != NULL ? load (user_data, "labels.npy", error) : NULL;
+  return feeds[1] != NULL;
 }
 
 static gboolean
@@ -41,7 +53,7 @@ train (const char *path, double wanted, GError **error)
   static const char *const inputs[] = {"x:0", "y:0", NULL};
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (path, error);
   g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterHook) input = muster_feed_func_hook_new (inputs, feed, NULL, NULL);
+  g_autoptr (MusterHook) input = muster_feed_func_hook_new (inputs, feed, (gpointer)path, NULL);
   g_autoptr (MusterHook) stop =
       muster_hook_new_for_step ("loss:0", is_not_good_enough, &wanted, NULL);
   MusterHook *const hooks[] = {input, stop};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A program with a main loop, such as a window has one: it prepares a model, trains three steps and
- * saves, without a call that blocks.
+ * saves, without a call that blocks. The model's data is beside it, as in the installed example:
  *
- *   build/train MODEL.meta DIRECTORY */
+ *   build/train /usr/share/muster/examples/digits.meta run */
 #include <muster.h>
 #include <stdio.h>
 
@@ -31,7 +31,7 @@ on_saved (GObject *source, GAsyncResult *result, gpointer user_data)
       muster_saver_save_finish (MUSTER_SAVER (source), result, &program->error);
 
   if (prefix != NULL)
-    printf ("saved %s\n", prefix);
+    printf ("trained %d steps, saved %s\n", program->n_steps, prefix);
   g_main_loop_quit (program->loop);
 }
 
@@ -73,18 +73,27 @@ on_prepared (GObject *source, GAsyncResult *result, gpointer user_data)
     train (program);
 }
 
-static void
-make_step (Program *program)
+static MusterTensor *
+load (const char *meta_graph, const char *name, GError **error)
 {
-  const gint64 dims[] = {1};
-  const float one = 1;
-  g_autoptr (MusterTensor) x =
-      muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, &one, sizeof one, &program->error);
+  g_autofree char *directory = g_path_get_dirname (meta_graph);
+  g_autofree char *path = g_build_filename (directory, name, NULL);
+  return muster_npy_load (path, error);
+}
 
+static gboolean
+make_step (Program *program, const char *meta_graph)
+{
+  g_autoptr (MusterTensor) images = load (meta_graph, "images.npy", &program->error);
+  g_autoptr (MusterTensor) labels =
+      images != NULL ? load (meta_graph, "labels.npy", &program->error) : NULL;
+  if (labels == NULL)
+    return FALSE;
   program->step = muster_step_builder_new ();
-  muster_step_builder_feed (program->step, "x:0", x);
-  muster_step_builder_feed (program->step, "y:0", x);
+  muster_step_builder_feed (program->step, "x:0", images);
+  muster_step_builder_feed (program->step, "y:0", labels);
   muster_step_builder_target (program->step, muster_scaffold_train_op (program->scaffold));
+  return TRUE;
 }
 
 static gboolean
@@ -103,7 +112,8 @@ start (Program *program, const char *meta_graph)
   if (program->saver == NULL || program->manager == NULL)
     return FALSE;
   program->master = muster_local_master_new ();
-  make_step (program);
+  if (!make_step (program, meta_graph))
+    return FALSE;
   const MusterPrepareOptions preparing = {.init_op = muster_scaffold_init_op (program->scaffold),
                                           .saver = program->saver,
                                           .checkpoint_dir = program->directory};

@@ -15,8 +15,8 @@ cp -rL examples/meson examples/cmake "$work/" && rm -f "$work"/*/BUILD || exit 1
 # try NAME TOOL: what was built, twice
 try() {
   for step in 3 3; do
-    saved=$("$work/$1/build/train" tests/fixtures/linreg.meta "$work/$1/run" 2>&1)
-    [ "$saved" = "saved $work/$1/run/model.ckpt-$step" ] || fail "$1's program says: $saved"
+    saved=$("$work/$1/build/train" "$work/muster/share/muster/examples/digits.meta" "$work/$1/run" 2>&1)
+    [ "$saved" = "trained 3 steps, saved $work/$1/run/model.ckpt-$step" ] || fail "$1's program says: $saved"
   done
   "$work/$1/build/train" "$work/nothing.meta" "$work/run" >"$work/out" 2>&1
   [ $? = 4 ] || fail "$1's program does without a model: $(cat "$work/out")"
