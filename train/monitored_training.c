@@ -11,6 +11,7 @@
 #include "ready/readiness_private.h"
 #include "train/completion/queue_runner_def_private.h"
 #include "train/completion/sync_replicas_private.h"
+#include "train/hooks/hook_scalar_private.h"
 #include "train/hooks/hooks_private.h"
 #include "train/hooks/sync_replicas_hook_private.h"
 #include "train/monitored/monitored_session_private.h"
@@ -134,6 +135,22 @@ find_summary_dir (const MusterMonitoredTrainingOptions *o)
   return NULL;
 }
 
+/* The summaries of the graph, and the loss of a training beside them. */
+static gboolean
+add_summaries (Assembly *self, GError **error)
+{
+  const MusterMonitoredTrainingOptions *o = self->options;
+  const Every every = self->summary;
+  if (self->writer == NULL || !is_on (every))
+    return TRUE;
+  for (gsize i = 0; i < o->n_chief_only_hooks; i++)
+    if (!muster_scalar_hook_set_writer (o->chief_only_hooks[i], self->writer, every.us, every.steps,
+                                        o->manager.clock, error))
+      return FALSE;
+  return add (self, muster_summary_saver_hook_new (NULL, every.steps, every.us, self->writer,
+                                                   o->manager.clock, error));
+}
+
 /* The chief's hooks, in TensorFlow's order (MON.16). */
 static gboolean
 add_chiefs_hooks (Assembly *self, GError **error)
@@ -149,9 +166,7 @@ add_chiefs_hooks (Assembly *self, GError **error)
       !add (self,
             muster_step_counter_hook_new (count_steps, 0, self->writer, o->manager.clock, error)))
     return FALSE;
-  if (self->writer != NULL && is_on (self->summary) &&
-      !add (self, muster_summary_saver_hook_new (NULL, self->summary.steps, self->summary.us,
-                                                 self->writer, o->manager.clock, error)))
+  if (!add_summaries (self, error))
     return FALSE;
 
   if (o->finish_quiet_us > 0)

@@ -5,6 +5,7 @@
 #include "train/completion/trainable_private.h"
 #include "train/elastic/elastic_hook_private.h"
 #include "train/feed_check_private.h"
+#include "train/hooks/hook_scalar_private.h"
 #include "train/hooks/hooks_private.h"
 #include "train/monitored/run_context_private.h"
 #include "train/position/position_private.h"
@@ -212,6 +213,8 @@ add_hooks (MusterRound *self, GError **error)
     g_ptr_array_add (first, muster_elastic_hook_new (self->elastic));
   if (training->loss != NULL)
     g_ptr_array_add (first, muster_nan_hook_new (training->loss, TRUE));
+  if (training->loss != NULL && first == self->first)
+    g_ptr_array_add (first, muster_scalar_hook_new (training->loss));
   g_ptr_array_add (first, g_object_ref (self->hook));
   if (!add_input (self, error))
     return FALSE;
