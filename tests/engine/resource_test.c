@@ -286,7 +286,8 @@ MUSTER_TEST (Resource, is_no_value_to_compute_with)
       g_autoptr (MusterSession) session = open_session (NULL, b);
       g_autoptr (GError) error = error_of (session, "y");
       EXPECT_SAYS (error, i == 2 ? MUSTER_ERROR_UNIMPLEMENTED : MUSTER_ERROR_INVALID_ARGUMENT,
-                   i == 2 ? "no value to be fetched" : "not in the list of allowed values");
+                   i == 2 ? "can't be fetched; fetch an op that reads it"
+                          : "not in the list of allowed values");
     }
 }
 
