@@ -69,7 +69,7 @@ MODULES = {
     "cli/output": ["base", "ready", "status"],
     "cli/common": ["base", "base/files", "graph", "checkpoint/stores", "rpc", "rpc/proto", "rpc/client", "master", "master/remote", "session", "session/cluster", "train/monitored", "cli/output"],
     "cli/certs": ["base", "base/files", "rpc", "cli/common"],
-    "cli/terminal": ["checkpoint/state", "cli/output", "cli/common"],
+    "cli/terminal": ["checkpoint/state", "checkpoint/stores", "cli/output", "cli/common"],
     "cli/checkpoint": ["base/files", "graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "checkpoint/edit", "saver/tiers", "cli/output", "cli/common", "cli/terminal"],
     "cli/commands": ["base", "graph", "checkpoint/store", "checkpoint/s3", "checkpoint/stores", "rpc", "rpc/proto", "rpc/client", "rpc/server", "master", "master/remote", "ready", "saver/tiers", "session/cluster", "train/completion", "train/monitored", "train/position", "train/evaluation", "train", "engine/session", "tensorflow", "status", "server", "cli/output", "cli/common", "cli/terminal"],
     "cli/doctor": ["base", "base/files", "checkpoint/store", "checkpoint/stores", "checkpoint/state", "rpc", "rpc/proto", "master", "master/remote", "saver/directory", "saver/tiers", "status", "cli/output", "cli/common", "cli/checkpoint"],

@@ -60,7 +60,7 @@ print (Copy *self, const char *from, const char *to, const MusterEditReport *rep
     muster_cli_say (stdout, "%s is already complete%s\n", to, latest);
     return;
   }
-  g_autofree char *transfer = muster_figure_transfer (report->bytes, report->took_us);
+  g_autofree char *transfer = muster_cli_edit_transfer (to, report);
   g_autofree char *kept = muster_format_size (report->kept_bytes);
   muster_cli_say (stdout, "copied %s%s, %s%s%s%s\n", to, latest, transfer,
                   report->kept_bytes > 0 ? ", " : "", report->kept_bytes > 0 ? kept : "",
@@ -165,7 +165,7 @@ muster_cli_checkpoint_copy (int argc, char **argv)
       {"latest", 0, 0, G_OPTION_ARG_NONE, &self.latest,
        "make the copy the latest of TO in any case", NULL},
       {"read-back", 0, 0, G_OPTION_ARG_NONE, &self.edit.edit.reads_back,
-       "also read back a copy in an object store, which already verifies uploads", NULL},
+       "read back even a copy in an object store, which verifies uploads itself", NULL},
       {NULL}};
   if (!muster_cli_edit_begin (&self.edit, argc, argv, "FROM TO", summary, entries, 2, 2, &code))
     return code;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint/checkpoint_edit.h"
 
+#include "checkpoint/state/checkpoint_check.h"
 #include "cli/checkpoint/checkpoint_open.h"
 #include "cli/output/figures.h"
 #include "cli/output/json.h"
@@ -109,6 +110,15 @@ add_several (JsonBuilder *builder, char *const *several)
   json_builder_end_array (builder);
 }
 
+char *
+muster_cli_edit_transfer (const char *to, const MusterEditReport *report)
+{
+  MusterCheckpointOverview all;
+  const gboolean is_checkpoint = muster_checkpoint_inspect (muster_cli_storage (), to, &all, NULL);
+  return muster_figure_transfer (is_checkpoint ? all.bytes : report->bytes,
+                                 report->bytes - report->kept_bytes, report->took_us);
+}
+
 void
 muster_cli_edit_print (MusterCliEdit *self, const char *verb, const char *to, const char *from,
                        char *const *several, const MusterEditReport *report)
@@ -127,7 +137,7 @@ muster_cli_edit_print (MusterCliEdit *self, const char *verb, const char *to, co
     muster_json_print_line (builder);
     return;
   }
-  g_autofree char *transfer = muster_figure_transfer (report->bytes, report->took_us);
+  g_autofree char *transfer = muster_cli_edit_transfer (to, report);
   muster_cli_say (stdout, "%s %s, %" G_GUINT64_FORMAT " tensor%s, %s\n", verb, to,
                   report->n_tensors, report->n_tensors == 1 ? "" : "s", transfer);
   if (report->n_skipped > 0)

@@ -37,6 +37,9 @@ void muster_cli_edit_part (MusterCliEdit *self, const char *doing, const char *p
 void muster_cli_edit_progress (guint64 done, guint64 total, gpointer user_data);
 GCancellable *muster_cli_edit_cancellable (MusterCliEdit *self);
 
+/* The size of a result's files, and the rate at which its data was written. (transfer full) */
+char *muster_cli_edit_transfer (const char *to, const MusterEditReport *report);
+
 /* Reports a failure, and returns the exit code. */
 int muster_cli_edit_fail (MusterCliEdit *self, const GError *error);
 

@@ -29,7 +29,8 @@ add_verdict (MusterTable *table, const MusterListed *self)
     muster_table_add (table, self->prefix, self->state, why, NULL);
     return;
   }
-  g_autofree char *transfer = muster_figure_transfer ((guint64)self->bytes, self->took_us);
+  g_autofree char *transfer =
+      muster_figure_transfer ((guint64)self->bytes, (guint64)self->bytes, self->took_us);
   g_autofree char *text =
       g_strdup_printf ("%d tensor%s, %s", self->tensors, self->tensors == 1 ? "" : "s", transfer);
   muster_table_add (table, self->prefix, "whole", text, NULL);

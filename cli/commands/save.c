@@ -67,7 +67,7 @@ print_saved (const MusterSaved *saved)
     muster_cli_say (stdout, "skipped: %s\n", saved->why);
     return;
   }
-  g_autofree char *transfer = muster_figure_transfer (saved->bytes, saved->took_us);
+  g_autofree char *transfer = muster_figure_transfer (saved->bytes, saved->bytes, saved->took_us);
   muster_cli_say (stdout, "saved %s, durable, %s\n", saved->prefix, transfer);
   if (saved->why != NULL)
     muster_cli_say (

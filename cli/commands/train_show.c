@@ -260,7 +260,7 @@ say_saved (MusterTrainShow *self, const MusterSaved *saved)
   if (at_us - self->said_us < SAVED_EVERY_US)
     return;
   self->said_us = at_us;
-  g_autofree char *transfer = muster_figure_transfer (saved->bytes, saved->took_us);
+  g_autofree char *transfer = muster_figure_transfer (saved->bytes, saved->bytes, saved->took_us);
   say (self, stdout, "saved %s, %s%s", saved->prefix, saved->tier < self->n_fast ? "" : "durable, ",
        transfer);
 }
@@ -321,7 +321,8 @@ on_copied (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterTierCopie
     muster_json_add_seconds (builder, "seconds", copied->took_us);
     muster_train_event_end (builder);
   } else if (at_us - self->copied_us >= SAVED_EVERY_US) {
-    g_autofree char *transfer = muster_figure_transfer (copied->bytes, copied->took_us);
+    g_autofree char *transfer =
+        muster_figure_transfer (copied->bytes, copied->bytes, copied->took_us);
     self->copied_us = at_us;
     say (self, stdout, "copied to %s, %s%s", copied->prefix,
          copied->tier < self->n_fast ? "" : "durable, ", transfer);

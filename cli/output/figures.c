@@ -32,13 +32,13 @@ muster_figure_steps_rate (double per_second)
 }
 
 char *
-muster_figure_transfer (guint64 bytes, gint64 took_us)
+muster_figure_transfer (guint64 bytes, guint64 moved, gint64 took_us)
 {
   g_autofree char *size = muster_format_size (bytes);
   g_autofree char *took = muster_format_duration (took_us);
   if (took_us < WORTH_A_RATE_US)
     return g_strdup_printf ("%s in %s", size, took);
   g_autofree char *rate =
-      muster_format_size ((guint64)((double)bytes * MUSTER_SECOND / (double)took_us));
+      muster_format_size ((guint64)((double)moved * MUSTER_SECOND / (double)took_us));
   return g_strdup_printf ("%s in %s (%s/s)", size, took, rate);
 }

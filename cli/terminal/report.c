@@ -4,6 +4,7 @@
 #include "cli/terminal/report.h"
 
 #include "checkpoint/state/checkpoint_check.h"
+#include "checkpoint/stores/default_storage.h"
 #include "cli/output/figures.h"
 
 #include <string.h>
@@ -89,6 +90,15 @@ muster_cli_phase_us (const MusterSessionReport *report, const char *name)
   return 0;
 }
 
+/* The size of the file of a checkpoint that a restore doesn't read. */
+static guint64
+meta_graph_bytes (const char *prefix)
+{
+  MusterStorageInfo info;
+  g_autofree char *path = g_strconcat (prefix, ".meta", NULL);
+  return muster_storage_stat (muster_default_storage (), path, &info, NULL) ? info.size : 0;
+}
+
 char *
 muster_cli_restored (const MusterSessionReport *report)
 {
@@ -98,7 +108,8 @@ muster_cli_restored (const MusterSessionReport *report)
   if (!muster_checkpoint_inspect (NULL, report->restored_from, &overview,
                                   NULL)) /* not readable from this machine */
     return g_strdup_printf ("restored %s in %s", report->restored_from, took);
-  g_autofree char *transfer = muster_figure_transfer (overview.bytes, took_us);
+  const guint64 read = overview.bytes - meta_graph_bytes (report->restored_from);
+  g_autofree char *transfer = muster_figure_transfer (overview.bytes, read, took_us);
   return g_strdup_printf ("restored %s, %s", report->restored_from, transfer);
 }
 

@@ -124,12 +124,13 @@ MUSTER_TEST (Figures, are_written_in_one_way)
   g_autofree char *fast = muster_figure_steps_rate (15774.4);
   g_autofree char *slow = muster_figure_steps_rate (0.25);
   g_autofree char *none = muster_figure_steps_rate (0);
-  g_autofree char *large = muster_figure_transfer (4200000000, 1400 * MUSTER_MILLISECOND);
-  g_autofree char *quick = muster_figure_transfer (132000, 9 * MUSTER_MILLISECOND);
+  g_autofree char *large =
+      muster_figure_transfer (4200000000, 2100000000, 1400 * MUSTER_MILLISECOND);
+  g_autofree char *quick = muster_figure_transfer (132000, 132000, 9 * MUSTER_MILLISECOND);
 
   MUSTER_EXPECT_STREQ (fast, "15,774 steps/s");
   MUSTER_EXPECT_STREQ (slow, "0.25 steps/s");
   MUSTER_EXPECT_STREQ (none, "0 steps/s");
-  MUSTER_EXPECT_STREQ (large, "4.2 GB in 1.4 s (3.0 GB/s)");
+  MUSTER_EXPECT_STREQ (large, "4.2 GB in 1.4 s (1.5 GB/s)");
   MUSTER_EXPECT_STREQ (quick, "132 KB in 9 ms");
 }
