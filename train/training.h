@@ -19,16 +19,16 @@ G_BEGIN_DECLS
  * present. It needs @batches, and a master that keeps members (`muster serve`). With `own_masters`,
  * whose masters have a coordinator that does, each task keeps @task_number and its part of the
  * rows; a worker with a `checkpoint_dir` becomes the chief when there is none
- * @min_tasks: (attributes flag=min-tasks max=65536): of an elastic job (@is_elastic): number of
- * tasks without which training doesn't start, and pauses; 0: 1. The task that asks for the most
- * counts
- * @max_tasks: (attributes flag=max-tasks max=65536): of an elastic job (@is_elastic): maximum
- * number of tasks; further ones wait for a place; 0: 64. If it is above 64, the same in all tasks
+ * @min_tasks: (attributes flag=min-tasks max=65536): minimum number of tasks of an elastic job
+ *   (@is_elastic): with fewer, training waits; 0: 1. Of different values, the largest counts
+ * @max_tasks: (attributes flag=max-tasks max=65536): maximum number of tasks of an elastic job
+ *   (@is_elastic); further ones wait for a place; 0: 64. If it is above 64, the same in all tasks
  * @task_number: below `n_tasks`: 0 for the chief, another for each worker
  * @batches: (nullable): one array for each feed; NULL: the graph's own input
  * @feeds: (nullable) (array length=n_feeds): the tensors to feed: "x:0"
  * @n_feeds: the number of @feeds
- * @loss: (nullable): a float scalar to watch; NaN fails the run
+ * @loss: (nullable): a float scalar to watch; NaN fails the run. Event files get it with the
+ *   summaries, under the name of its op
  * @until_step: (attributes flag=steps): global step, shared by all tasks, at which training ends
  *   (required, or @epochs, unless the graph's own input ends)
  * @epochs: (attributes flag=epochs): number of passes over the rows after which training ends; 0:

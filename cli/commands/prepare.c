@@ -171,16 +171,32 @@ static const GOptionEntry entries[] = {
      "N"},
     {NULL}};
 
+/* Numbers of which 0 stands for the default from here on: given, they are 1 or more. */
+static gboolean
+check_counts (PrepareOptions *self, GError **error)
+{
+  const gboolean has_tasks = self->n_tasks != MUSTER_CLI_NOT_GIVEN;
+  if (has_tasks && self->n_tasks < 1)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "prepare: invalid --tasks '%d' (use the number of workers plus the chief)",
+                        self->n_tasks);
+  self->n_tasks = has_tasks ? self->n_tasks : 0;
+  return self->what.epoch > 0 || !muster_flags_is_given (self->flags, "epoch") ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "prepare: --epoch must be 1 or more");
+}
+
 static gboolean
 parse (PrepareOptions *self, int argc, char **argv, MusterCliOptions *options, GError **error)
 {
+  self->n_tasks = MUSTER_CLI_NOT_GIVEN;
   self->flags = muster_flags_new ("prepare");
   muster_flags_add_options (self->flags, MUSTER_TYPE_PREPARE_OPTIONS, &self->what);
   muster_flags_add_options (self->flags, MUSTER_TYPE_RESTORE_OPTIONS, &self->restore);
   muster_flags_add (self->flags, entries, self);
   return muster_cli_parse (argc, argv, "", summary, muster_flags_entries (self->flags),
                            MUSTER_CLI_OPERATION, options, NULL, error) &&
-         muster_flags_apply (self->flags, error) && parse_names (self, error);
+         muster_flags_apply (self->flags, error) && check_counts (self, error) &&
+         parse_names (self, error);
 }
 
 int
@@ -191,16 +207,5 @@ muster_cli_prepare (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   if (!parse (&prepare, argc, argv, &options, &error))
     return muster_cli_fail (error);
-  if (prepare.n_tasks < 0) {
-    muster_cli_say (stderr,
-                    "muster: prepare: invalid --tasks '%d' (use the number of workers plus the "
-                    "chief)\n",
-                    prepare.n_tasks);
-    return MUSTER_EXIT_BAD_INPUT;
-  }
-  if (prepare.what.epoch < 0) {
-    fprintf (stderr, "muster: prepare: --epoch must be 1 or more\n");
-    return MUSTER_EXIT_BAD_INPUT;
-  }
   return prepare_model (&options, &prepare);
 }

@@ -97,7 +97,7 @@ check_options (CommandOptions *command, GError **error)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "save needs --checkpoint-dir=DIR; see `muster help save`");
   command->saver.paused = say_pause;
-  return muster_cli_check_path ("--checkpoint-dir", command->directory, error) &&
+  return muster_cli_check_directory ("--checkpoint-dir", command->directory, error) &&
          muster_flags_apply (command->flags, error);
 }
 

@@ -66,8 +66,8 @@ static const GOptionEntry more_entries[] = {
     {"grace", 0, 0, G_OPTION_ARG_STRING, AT (grace),
      "time to save and exit after SIGTERM (default: 30s)", "TIME"},
     {"positions", 0, 0, G_OPTION_ARG_NONE, AT (positions),
-     "count the tasks' positions in the data also on a TensorFlow cluster whose tasks have a "
-     "master each; on all tasks or none",
+     "keep the tasks' positions in the data even on a TensorFlow cluster, whose tasks have a "
+     "master each; set it on all tasks or on none",
      NULL},
     {"drill", 0, 0, G_OPTION_ARG_NONE, AT (drill),
      "rehearse a preemption and report the remaining grace", NULL},
@@ -114,6 +114,29 @@ parse_tiers (MusterTrainOptions *self, GError **error)
   return TRUE;
 }
 
+static gboolean
+is_below_one (const MusterTrainOptions *self, const char *flag, gint64 number)
+{
+  return number < 1 && muster_flags_is_given (self->flags, flag);
+}
+
+/* Numbers of which 0 stands for the default until here: given, they are 1 or more. */
+static gboolean
+take_counts (MusterTrainOptions *self, GError **error)
+{
+  const gboolean has_batch = self->batch_size != MUSTER_CLI_NOT_GIVEN,
+                 has_tasks = self->tasks != MUSTER_CLI_NOT_GIVEN;
+  if (has_batch && self->batch_size < 1)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "--batch-size must be 1 or more");
+  if (has_tasks && self->tasks < 1)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "invalid --tasks '%d' (use the number of workers plus the chief)",
+                        self->tasks);
+  self->batch_size = has_batch ? self->batch_size : 0;
+  self->tasks = has_tasks ? self->tasks : 0;
+  return TRUE;
+}
+
 /* What is wrong with options together (nullable). */
 static const char *
 find_conflict (const MusterTrainOptions *self)
@@ -121,10 +144,9 @@ find_conflict (const MusterTrainOptions *self)
   const MusterTraining *training = &self->training;
   if (training->until_step != 0 && training->epochs != 0)
     return "--steps can't be combined with --epochs";
-  if (training->until_step < 0 || training->epochs < 0)
+  if (is_below_one (self, "steps", training->until_step) ||
+      is_below_one (self, "epochs", training->epochs))
     return "--steps and --epochs must be 1 or more";
-  if (self->batch_size < 0)
-    return "--batch-size must be 1 or more";
   if (self->save_every != NULL && muster_flags_is_given (self->flags, "save-secs"))
     return "--save-every can't be combined with --save-secs";
   if (muster_flags_is_given (self->flags, "save-share") &&
@@ -149,8 +171,7 @@ read_times (MusterTrainOptions *self, GError **error)
     return FALSE;
   if (session->step_timeout_us == MUSTER_WAIT_FOREVER)
     session->step_timeout_us = 0;
-  return session->save_us > 0 || !muster_flags_is_given (self->flags, "save-secs") ||
-         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "--save-secs must be above 0");
+  return TRUE;
 }
 
 static gboolean
@@ -165,6 +186,7 @@ check_options (MusterTrainOptions *self, GError **error)
 gboolean
 muster_train_options_parse (MusterTrainOptions *self, char *const *words, GError **error)
 {
+  self->batch_size = self->tasks = MUSTER_CLI_NOT_GIVEN;
   self->flags = muster_flags_new ("train");
   muster_flags_add (self->flags, entries, self);
   muster_flags_add_options (self->flags, MUSTER_TYPE_TRAINING, &self->training);
@@ -172,5 +194,6 @@ muster_train_options_parse (MusterTrainOptions *self, char *const *words, GError
   return muster_cli_parse ((int)g_strv_length ((char **)words), (char **)words, "", summary,
                            muster_flags_entries (self->flags), COMMON, &self->common, NULL,
                            error) &&
-         muster_flags_apply (self->flags, error) && check_options (self, error);
+         take_counts (self, error) && muster_flags_apply (self->flags, error) &&
+         check_options (self, error);
 }

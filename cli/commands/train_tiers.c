@@ -38,7 +38,7 @@ static gboolean
 parse_tier (const char *word, MusterTier *tier, GError **error)
 {
   g_auto (GStrv) parts = g_strsplit (word, ",", -1);
-  if (parts[0] == NULL || !muster_cli_check_path ("--fast-dir", parts[0], error))
+  if (parts[0] == NULL || !muster_cli_check_directory ("--fast-dir", parts[0], error))
     return parts[0] != NULL ? FALSE : refuse (word, "no directory", error);
   for (char **rule = parts + 1; *rule != NULL; rule++)
     if (!parse_rule (*rule, word, tier, error))

@@ -39,6 +39,7 @@ typedef struct {
   gboolean json;     /* --json */
   gboolean quiet;    /* --quiet of a command that waits: it reports nothing but a failure */
   char *model;       /* (owned) --model=NAME, or the meta graph's file name without .meta */
+  char **models;     /* (owned) (nullable) all of --model, where it may be repeated */
   char *task;        /* (owned) (nullable) --task=worker:3 */
   char *cluster;     /* (owned) (nullable) --cluster=ps:0=HOST:PORT,… */
   char *trace;       /* (owned) (nullable) --trace=FILE */
@@ -73,7 +74,7 @@ typedef enum {
   MUSTER_CLI_SECURITY = 1 << 8, /* --tls-ca, --tls-cert, --tls-key, --token-file */
   MUSTER_CLI_SHORT = 1 << 9,    /* the default timeout is 10 s; otherwise none */
   MUSTER_CLI_SHARED = 1 << 10,  /* a master in this process is refused */
-  MUSTER_CLI_BY_NAME = 1 << 11, /* --model may stand for --meta-graph */
+  MUSTER_CLI_BY_NAME = 1 << 11, /* --model may stand for --meta-graph, and be repeated */
   MUSTER_CLI_LOG = 1 << 12,     /* --log-level, --log-format; they are applied */
   /* the options of commands that open a session … */
   MUSTER_CLI_SESSION = MUSTER_CLI_META_GRAPH | MUSTER_CLI_MASTER | MUSTER_CLI_TIMEOUT |
@@ -82,6 +83,9 @@ typedef enum {
   MUSTER_CLI_OPERATION = MUSTER_CLI_SESSION | MUSTER_CLI_MODEL | MUSTER_CLI_TASK |
                          MUSTER_CLI_CLUSTER | MUSTER_CLI_TRACE | MUSTER_CLI_LOG,
 } MusterCliWants;
+
+/* A number that the command line doesn't give, where a given 0 would be wrong. */
+#define MUSTER_CLI_NOT_GIVEN (G_MININT + 7)
 
 /* For a table of options that is static data (cli/common/flags.h): the place of a field in the
  * struct that the options are read into. */
@@ -108,6 +112,8 @@ MusterSession *muster_cli_create_session (MusterMaster *master, MusterGraph *gra
 
 /* INVALID_ARGUMENT for an unsupported directory or checkpoint (nullable), such as "s3://b/run". */
 gboolean muster_cli_check_path (const char *option, const char *path, GError **error);
+/* The same for a directory, in place of which there is no file. */
+gboolean muster_cli_check_directory (const char *option, const char *path, GError **error);
 
 /* Gives each word of argv that is flag ("--ready") an empty value ("--ready="), for an option whose
  * value may be left out: GOption would take the next word. (transfer full) */

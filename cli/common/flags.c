@@ -201,10 +201,20 @@ range_text (const MusterField *field)
   return has_min ? g_strdup_printf (" (use %.0Lf or more)", min == 0 ? 1.0L : min) : g_strdup ("");
 }
 
+/* In the struct 0 is the default; given on purpose it is as wrong as a number below it. */
+static gboolean
+is_zero_of_range (const MusterField *field, long double number)
+{
+  long double min, max;
+  muster_field_range (field, &min, &max);
+  return number == 0 && min == 0;
+}
+
 static gboolean
 put (const MusterFlags *self, const Flag *flag, long double number, GError **error)
 {
-  if (muster_field_put_number (flag->field, flag->options, number))
+  if (!is_zero_of_range (flag->field, number) &&
+      muster_field_put_number (flag->field, flag->options, number))
     return TRUE;
   g_autofree char *range = range_text (flag->field);
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s=%.0Lf is out of range%s",
@@ -215,7 +225,11 @@ static gboolean
 put_time (const MusterFlags *self, const Flag *flag, GError **error)
 {
   gint64 time_us;
-  return muster_cli_duration (flag->text, &time_us, error) && put (self, flag, time_us, error);
+  if (!muster_cli_duration (flag->text, &time_us, error))
+    return FALSE;
+  return time_us > 0 ? put (self, flag, time_us, error)
+                     : muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s must be above 0",
+                                    muster_flags_name (self, flag->field->flag->name));
 }
 
 /* "fail, skip or pause" of three words (transfer full) */
@@ -258,9 +272,10 @@ static gboolean
 put_text (const MusterFlags *self, const Flag *flag, GError **error)
 {
   G_STRUCT_MEMBER (const char *, flag->options, flag->field->offset) = flag->text;
-  return !is_path (flag->field) ||
-         muster_cli_check_path (muster_flags_name (self, flag->field->flag->name), flag->text,
-                                error);
+  const char *option = muster_flags_name (self, flag->field->flag->name);
+  if (strcmp (flag->field->flag->value, "DIR") == 0)
+    return muster_cli_check_directory (option, flag->text, error);
+  return !is_path (flag->field) || muster_cli_check_path (option, flag->text, error);
 }
 
 static gboolean

@@ -20,6 +20,7 @@ muster_cli_options_clear (MusterCliOptions *self)
   g_clear_pointer (&self->coordinator, g_free);
   g_clear_pointer (&self->timeout, g_free);
   g_clear_pointer (&self->model, g_free);
+  g_clear_pointer (&self->models, g_strfreev);
   g_clear_pointer (&self->task, g_free);
   g_clear_pointer (&self->cluster, g_free);
   g_clear_pointer (&self->trace, g_free);
@@ -75,6 +76,17 @@ gboolean
 muster_cli_check_path (const char *option, const char *path, GError **error)
 {
   return path == NULL || muster_storage_check_path (muster_default_storage (), option, path, error);
+}
+
+gboolean
+muster_cli_check_directory (const char *option, const char *path, GError **error)
+{
+  if (!muster_cli_check_path (option, path, error))
+    return FALSE;
+  return path == NULL || !muster_storage_is_local (muster_default_storage (), path) ||
+         !g_file_test (path, G_FILE_TEST_EXISTS) || g_file_test (path, G_FILE_TEST_IS_DIR) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s: '%s' isn't a directory", option,
+                      path);
 }
 
 static gboolean
@@ -171,8 +183,14 @@ collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions
                                 : "timeout: seconds, or 500ms, 10m, 2h, forever (default: forever)",
        "TIME"},
       {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "print the result as a line of JSON", NULL},
-      {"model", 0, 0, G_OPTION_ARG_STRING, &options->model,
-       "the model's name on the master (default: the meta graph's file name)", "NAME"},
+      wants & MUSTER_CLI_BY_NAME
+          ? (GOptionEntry){"model", 0, 0, G_OPTION_ARG_STRING_ARRAY, &options->models,
+                           "the model's name on the master; without --meta-graph it may be "
+                           "repeated (default: the meta graph's file name)",
+                           "NAME"}
+          : (GOptionEntry){"model", 0, 0, G_OPTION_ARG_STRING, &options->model,
+                           "the model's name on the master (default: the meta graph's file name)",
+                           "NAME"},
       {"task", 0, 0, G_OPTION_ARG_STRING, &options->task,
        "this task's name in messages, such as worker:3 (default: from TF_CONFIG, or none)", "TASK"},
       {"cluster", 0, 0, G_OPTION_ARG_STRING, &options->cluster,
@@ -326,6 +344,8 @@ check_shared (const char *command, MusterCliWants wants, const char *target, GEr
 static gboolean
 check_common (const char *command, MusterCliWants wants, MusterCliOptions *options, GError **error)
 {
+  if (options->models != NULL)
+    options->model = g_strdup (options->models[0]);
   const gboolean is_named = (wants & MUSTER_CLI_BY_NAME) && options->model != NULL;
   if ((wants & MUSTER_CLI_META_GRAPH) && !is_named &&
       !need (command,

@@ -20,6 +20,7 @@ from processes import DIGITS, peer
 
 NOBODY = "grpc://127.0.0.1:1"
 PATIENCE = 60
+FEEDS = ["--feed=x:0=@" + peer.fixture("digits_x.npy"), "--feed=y:0=@" + peer.fixture("digits_y.npy")]
 
 
 class ProbeTest(processes.TestCase):
@@ -32,6 +33,9 @@ class ProbeTest(processes.TestCase):
         self.assertEqual(said.returncode, code, said.stdout + said.stderr)
         self.assertIn(words, said.stdout + said.stderr)
         return said
+
+    def train(self, target, steps):
+        self.expect(0, "trained digits", "train", "--meta-graph=" + DIGITS, "--master=" + target, *FEEDS, "--steps=%d" % steps)
 
     def finish(self, target):
         self.expect(0, "", "finish", "--model=digits", "--master=" + target)
@@ -111,6 +115,54 @@ class ProbeTest(processes.TestCase):
         self.serve(port)
         self.prepare(target)
         self.assertEqual(waiting.wait(PATIENCE), 0, waiting.text())
+
+    def test_waits_for_several_models_until_one_deadline(self):
+        _, target = self.serve()
+        waiting = self.start(peer.MUSTER, "wait", "--model=digits", "--model=other", "--master=" + target, "--json")
+        waiting.expect("waiting for digits")
+        self.prepare(target)
+        waiting.expect("waiting for other at %s: no chief has ever registered" % target)
+        self.prepare(target, "--model=other")
+        self.assertEqual(waiting.wait(PATIENCE), 0, waiting.text())
+        results = [json.loads(line) for line in waiting.lines if line.startswith("{")]
+        self.assertEqual([(result["model"], result["outcome"]) for result in results], [("digits", "ready"), ("other", "ready")])
+        self.expect(1, "waiting for nobody", "wait", "--model=digits", "--model=nobody", "--model=other", "--master=" + target,
+                    "--timeout=1")
+        self.expect(3, "several models can't be combined with --meta-graph", "wait", "--meta-graph=" + DIGITS, "--model=a",
+                    "--model=b", "--master=" + target)
+
+    def test_waits_for_a_step(self):
+        _, target = self.serve()
+        waiting = self.wait_named(target, "--for=step>=40", "--json")
+        waiting.expect("waiting for digits at %s: no chief has ever registered" % target)
+        self.train(target, 30)
+        self.assertEqual(waiting.wait(PATIENCE), 5, waiting.text())
+        self.assertIn("muster: the job 'digits' is over, at step 30", waiting.text())
+        self.expect(0, "digits is at step 30\n", "wait", "--model=digits", "--for=step>=30", "--master=" + target)
+        said = self.expect(0, "", "wait", "--model=digits", "--for=step>=20", "--master=" + target, "--json")
+        result = json.loads(said.stdout)
+        self.assertEqual((result["outcome"], result["step"]), ("ready", 30))
+
+    def test_a_wait_for_a_step_follows_the_chief(self):
+        _, target = self.serve()
+        training = self.start(peer.MUSTER, "train", "--meta-graph=" + DIGITS, "--master=" + target, *FEEDS, "--steps=100000000")
+        waiting = self.wait_named(target, "--for=step>=1000")
+        self.assertEqual(waiting.wait(PATIENCE), 0, waiting.text())
+        self.assertRegex(waiting.text(), r"(?m)^digits is at step \d{4,}$")
+        self.expect(1, "the step isn't reached after 1", "wait", "--model=digits", "--for=step>=100000000", "--master=" + target,
+                    "--timeout=1")
+        training.signal(signal.SIGKILL)
+        training.wait(PATIENCE)
+        gone = self.wait_named(target, "--for=step>=100000000")
+        gone.expect("is gone, at step ")
+
+    def test_a_wait_for_a_step_is_checked(self):
+        for wrong in ("step>=0", "step>=x", "step>5", "steps>=5", ""):
+            self.expect(3, "wait: invalid --for '%s' (use ready or step>=N)" % wrong, "wait", "--model=m", "--for=" + wrong,
+                        "--master=" + NOBODY)
+        self.expect(3, "wait: --for=step>=N can't be combined with --meta-graph", "wait", "--meta-graph=" + DIGITS,
+                    "--for=step>=1", "--master=" + NOBODY)
+        self.expect(2, "no answer from " + NOBODY, "wait", "--model=m", "--for=step>=1", "--master=" + NOBODY, "--timeout=1")
 
     # --- /readyz ---
 

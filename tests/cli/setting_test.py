@@ -45,6 +45,7 @@ class NewSetting(unittest.TestCase):
     def test_has_its_range_checked(self):
         self.refuses("--patience=101 is out of range (use 1 to 100)", "--patience=101")
         self.refuses("--patience=-1 is out of range (use 1 to 100)", "--patience=-1")
+        self.refuses("--patience=0 is out of range (use 1 to 100)", "--patience=0")
 
     def test_is_a_key_of_the_configuration_file(self):
         file = self.write("[try]\npatience=9\n")

@@ -32,6 +32,7 @@ WAITING = {
     "save": [META, "--checkpoint-dir={folder}", "--master={grpc}"],
     "finish": [META, "--master={grpc}"],
     "wait --model": ["--model=m", "--master={grpc}"],
+    "wait --for": ["--model=m", "--for=step>=5", "--master={grpc}"],
     "status --watch": ["--watch", "--timeout=1h", "{grpc}"],
 }
 VERBS = {

@@ -186,11 +186,16 @@ class Mistakes(Case):
         self.fails(3, "needs --master=TARGET", MODEL, *FEEDS, "--steps=1")
         self.fails(3, "--steps=N, the global step to reach, or --epochs=N", *LOCAL)
         self.fails(3, "--steps can't be combined with --epochs", *LOCAL, "--steps=1", "--epochs=1")
-        self.fails(3, "--steps and --epochs must be 1 or more", *LOCAL, "--steps=-1")
+        for number in ("-1", "0"):
+            self.fails(3, "--steps and --epochs must be 1 or more", *LOCAL, "--steps=" + number)
+            self.fails(3, "--steps and --epochs must be 1 or more", *LOCAL, "--epochs=" + number)
+            self.fails(3, "--batch-size must be 1 or more", *LOCAL, "--steps=1", "--batch-size=" + number)
+            self.fails(3, "invalid --tasks '%s'" % number, *LOCAL, "--steps=1", "--tasks=" + number)
         self.fails(3, "can't be combined with --save-secs", *LOCAL, "--steps=1", "--save-every=1", "--save-secs=1")
-        self.fails(3, "--save-secs must be above 0", *LOCAL, "--steps=1", "--save-secs=0s")
+        for flag in ("save-secs", "step-timeout", "save-timeout"):
+            self.fails(3, "--%s must be above 0" % flag, *LOCAL, "--steps=1", "--%s=0s" % flag)
         for limit in ("min", "max"):
-            for number in ("-1", "65537"):
+            for number in ("-1", "0", "65537"):
                 self.fails(3, "--%s-tasks=%s is out of range (use 1 to 65536)" % (limit, number), *LOCAL, "--steps=1",
                            "--%s-tasks=%s" % (limit, number))
         for every in ("0", "-1", "often", ""):
@@ -207,6 +212,10 @@ class Mistakes(Case):
         self.fails(3, "needs --tasks=2 or more", *LOCAL, "--steps=1", "--task=worker:0")
         self.fails(3, "no store supports 'gs://'", *LOCAL, "--steps=1", "--checkpoint-dir=gs://bucket/run")
         self.fails(3, "no store supports 'gs://'", *LOCAL, "--steps=1", "--log-dir=gs://bucket/run")
+        with tempfile.NamedTemporaryFile(dir="/tmp") as file:
+            for flag in ("checkpoint-dir", "log-dir", "fast-dir"):
+                self.fails(3, "--%s: '%s' isn't a directory" % (flag, file.name), *LOCAL, "--steps=1", "--%s=%s" % (flag, file.name),
+                           *(["--checkpoint-dir=" + self.run_dir] if flag == "fast-dir" else []))
         self.fails(3, "--keep=-2 is out of range (use -1 or more)", *LOCAL, "--steps=1", "--checkpoint-dir=" + self.run_dir, "--keep=-2")
         self.fails(3, "--keep-best=99999999999 is out of range\n", *LOCAL, "--steps=1", "--checkpoint-dir=" + self.run_dir,
                    "--keep-best=99999999999")
@@ -278,7 +287,12 @@ class Alone(Case):
         shown = subprocess.run([MUSTER, "checkpoint", "show", self.run_dir, "muster/done"], capture_output=True,
                                text=True, timeout=PATIENCE)
         self.assertIn("[%d]" % (2 * PER_EPOCH), shown.stdout)
-        self.assertTrue([name for name in os.listdir(self.run_dir) if name.startswith("events.out")])
+        written = b""
+        for name in os.listdir(self.run_dir):
+            if name.startswith("events.out"):
+                with open(os.path.join(self.run_dir, name), "rb") as file:
+                    written += file.read()
+        self.assertIn(b"\n\x04loss\x15", written)  # a scalar for TensorBoard: its tag, and its value as a float
 
     def test_reports_to_programs_in_lines(self):
         done = train(*LOCAL, "--steps=5000", "--checkpoint-dir=" + self.run_dir, "--save-every=2000", "--loss=loss:0",
