@@ -315,7 +315,7 @@ enter (const MusterFields **fields, gpointer *self, const char **name, GError **
         field->kind == MUSTER_FIELD_VALUE ? muster_fields_of (field->type ()) : NULL;
     if (inner == NULL)
       return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                          "%s of %s has no fields; set it as a whole", first, (*fields)->name);
+                          "%s of %s has no fields; set all of it", first, (*fields)->name);
     *self = G_STRUCT_MEMBER_P (*self, field->offset);
     *fields = inner;
   }

@@ -26,8 +26,8 @@ G_DECLARE_DERIVABLE_TYPE (MusterMembership, muster_membership, MUSTER, MEMBERSHI
  * @slot: the slot that is wanted; -1: the lowest that is free
  * @n_slots: the number of the model's slots, from 1 to %MUSTER_MAX_SLOTS; the same for all of its
  *   members
- * @min_tasks: the number of tasks without which the job waits, up to @n_slots; of its members, the
- *   one that asks for the most counts; 0: it doesn't wait
+ * @min_tasks: the minimum number of tasks, below which the job waits, up to @n_slots; of its
+ * members, the largest value counts; 0: it doesn't wait
  * @is_takeover: the task has another slot, and takes this one over for a step. The server keeps
  *   others from the slot, but counts and shows no task in it
  *

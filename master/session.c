@@ -109,7 +109,7 @@ static gboolean
 refuse_parts (GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
-                      "This kind of session runs no step in parts: run it as a whole");
+                      "this kind of session can't run a step in parts; run the entire step");
 }
 
 char *

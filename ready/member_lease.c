@@ -32,7 +32,7 @@ muster_member_registry_report (MusterMemberRegistry *self, guint64 id, gint64 n_
   if (member != NULL)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "there is no such member (any more); join again");
+                      "the job has no such member (any more); join again");
 }
 
 /* --- leaving --- */

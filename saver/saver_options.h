@@ -27,15 +27,16 @@ G_BEGIN_DECLS
  *   is preserved
  * @keep_rule: which ones are preserved
  * @keep_every_steps: (attributes flag=keep-every-steps of=train): keep for good the first
- * checkpoint at or after each multiple of N steps; 0: as the directory's last job; below 0: none
+ * checkpoint at or after each multiple of N steps; 0: what the last job in this directory used;
+ * below 0: none
  * @keep_best: (attributes flag=keep-best of=train): the number of checkpoints with the best @metric
- *   to keep beside the newest; 0: as the directory's last job; below 0: none
+ *   to keep beside the newest; 0: what the last job in this directory used; below 0: none
  * @metric: (nullable) (attributes flag=metric of=train arg=NAME[:OUTPUT]:max|min): the metric that
  *   @keep_best goes by: a tensor or op of the graph, `loss` (@loss of [struct@Training]), or a
  *   name that `muster checkpoint mark` gives values to; and whether its max or min is best; `NULL`:
- *   as the directory's last job. Values are set before a save ([method@Saver.set_metric]) or
- *   afterwards ([func@checkpoint_set_metric]); in training, a tensor or op is fetched with each
- *   step
+ *   what the last job in this directory used. Values are set before a save
+ * ([method@Saver.set_metric]) or afterwards ([func@checkpoint_set_metric]); in training, a tensor
+ * or op is fetched with each step
  * @absolute_paths: absolute paths in the state file; otherwise the directory can be moved
  * @latest_filename: (nullable): the state file's name; `NULL`: `checkpoint`
  * @pad_step_number: `model.ckpt-00001200`

@@ -30,8 +30,8 @@ G_BEGIN_DECLS
  * @overwrite: (attributes flag=overwrite): start a job that is over, or that another chief has
  *   prepared. As in [struct@PrepareOptions]
  * @always_restore: (attributes flag=restore): restore the latest checkpoint, even if a chief that
- *   died left the model whole on the master. Otherwise a chief continues with such a model, if that
- *   has a name and positions
+ *   died left the model intact on the master. Otherwise a chief continues with such a model, if
+ * that has a name and positions
  * @continue_without_positions: it also continues with a model that has no positions, of which
  *   it is unknown whether the predecessor's last step was cut off, and what its input has read
  * @save_us: (attributes flag=save-secs): time between checkpoints; 0: 10m. Not by default if
@@ -40,8 +40,8 @@ G_BEGIN_DECLS
  * @save_steps: the interval of checkpoints in steps; 0: none
  * @save_auto: (attributes option=save-every=auto): instead of an interval: the hook chooses it, as
  *   [struct@CheckpointSaverOptions] says
- * @save_share: (attributes flag=save-share arg=PERCENT min=0 max=1): of @save_auto: share of the
- *   time that saves may hold training; 0: 1%. In C a number such as 0.01
+ * @save_share: (attributes flag=save-share arg=PERCENT min=0 max=1): largest share of the time
+ *   for which saves may hold training, with @save_auto; 0: 1%. In C a number such as 0.01
  * @save_blocking: (attributes flag=save-blocking): stop training while a checkpoint is written,
  *   instead of writing it in the background
  * @save_summaries_us: the interval of summaries in microseconds; 0: by steps

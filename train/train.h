@@ -16,7 +16,7 @@ G_BEGIN_DECLS
  * tasks share, reaches its target, or all batches are done. Each task's position in the data is
  * kept in the model (muster_position_add ()): a resumed job skips no batch and repeats none. A
  * chief of several tasks resets its master, which must be the job's own; so does a single task on a
- * master without claims. A chief whose predecessor died and left the model whole on the master
+ * master without claims. A chief whose predecessor died and left the model intact on the master
  * continues with it instead. Input that the graph reads by itself has no position. Lost sessions
  * are recovered. A chief also claims its checkpoint directory, saves, announces its progress (at
  * most once a second), and may end the job. A run that restored a checkpoint (count_deaths in

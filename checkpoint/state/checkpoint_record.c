@@ -354,7 +354,7 @@ replace_damaged (MusterStorage *storage, const char *directory, Read *damaged, c
   if (!muster_checkpoint_record_write (storage, directory, self, error))
     return NULL;
   muster_log (G_LOG_LEVEL_WARNING, "quarantine", "MESSAGE",
-              "%s; it is kept as '%s' and replaced by what is whole in it; %u of %u checkpoints "
+              "%s; it is kept as '%s' and replaced by its undamaged parts; %u of %u checkpoints "
               "there are pinned for it, as what is lost may have kept them: see `muster checkpoint "
               "unpin`",
               why, quarantined, n_pinned, g_strv_length (prefixes));

@@ -19,7 +19,7 @@
 #define MAX_TOKENS   ((gsize)1 << 20) /* bytes of the file */
 
 static const char summary[] =
-    "Makes in DIR what a secured server and its clients need, as far as it isn't there yet: a\n"
+    "Makes in DIR what a secured server and its clients need, and keeps what is there already: a\n"
     "certificate authority (ca.pem, ca.key), certificates with keys for the server (server.pem,\n"
     "server.key) and a client (client.pem, client.key), and a token for each role (admin.token,\n"
     "run.token, read.token), with their hashes for the server (tokens).\n\n"

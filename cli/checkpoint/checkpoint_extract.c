@@ -60,7 +60,9 @@ muster_cli_checkpoint_extract (int argc, char **argv)
       {"variables", 0, 0, G_OPTION_ARG_STRING_ARRAY, &self.patterns,
        "the variables' names; may be given several times (required)", "PATTERN"},
       {"to", 0, 0, G_OPTION_ARG_FILENAME, &self.to,
-       "write NumPy files below a directory; one variable also to a file that ends in .npy", "DIR"},
+       "write NumPy files below a directory; for one variable, a file that ends in .npy is "
+       "possible, too",
+       "DIR"},
       {"checkpoint", 0, 0, G_OPTION_ARG_FILENAME, &self.checkpoint, "write a checkpoint", "OUT"},
       {NULL}};
   if (!muster_cli_edit_begin (&self.edit, argc, argv, "PREFIX --variables=PATTERN", summary,

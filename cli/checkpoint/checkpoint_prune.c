@@ -448,12 +448,14 @@ muster_cli_checkpoint_prune (int argc, char **argv)
        "of older checkpoints, keep one per period of this many hours (default: none)", "HOURS"},
       {"keep-every-steps", 0, 0, G_OPTION_ARG_INT64, &given.steps,
        "of older checkpoints, keep the first at or after each multiple of N steps (0: none; "
-       "default: as the job that saved them)",
+       "default: what the last job in the directory used)",
        "N"},
       {"keep-best", 0, 0, G_OPTION_ARG_INT, &given.best,
-       "number of checkpoints with the best --metric to keep (0: none; default: as the job)", "N"},
+       "number of checkpoints with the best --metric to keep (0: none; default: what that job "
+       "used)",
+       "N"},
       {"metric", 0, 0, G_OPTION_ARG_STRING, &given.metric,
-       "metric of --keep-best, and whether its max or min is best (default: as the job)",
+       "metric of --keep-best, and whether its max or min is best (default: what that job used)",
        "NAME:max|min"},
       {"dry-run", 0, 0, G_OPTION_ARG_NONE, &self.dry_run, "only print what would be removed", NULL},
       {NULL}};

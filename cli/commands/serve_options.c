@@ -58,9 +58,9 @@ static const GOptionEntry entries[] = {
      "grpc[s]://HOST:PORT or unix:/PATH for a gateway to another master (default: local)",
      "TARGET"},
     {"task", 0, 0, G_OPTION_ARG_STRING, AT (task),
-     "task of the cluster in TF_CONFIG that --master=tensorflow is to be, such as ps:0, or "
-     "worker:N=HOST:PORT for one that isn't in it; open to the cluster's machines (default: none, "
-     "it is alone on this machine)",
+     "task of TF_CONFIG's cluster that --master=tensorflow runs as, such as ps:0, or "
+     "worker:N=HOST:PORT for one that isn't in it; it takes connections from the cluster's "
+     "machines (default: none, this machine only)",
      "JOB:INDEX"},
     {"data-dir", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, AT (data_dirs),
      "directory that clients' operations may read and write; repeat it for several (default: "
@@ -106,7 +106,7 @@ static const GOptionEntry more_entries[] = {
     {"chief-lease", 0, 0, G_OPTION_ARG_STRING, AT (chief_lease),
      "time without renewal after which a chief loses its lease (default: 15s)", "TIME"},
     {"expect", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (expected),
-     "model without which /readyz isn't ready; may be repeated (default: the models that chiefs "
+     "model that has to be ready for /readyz; may be repeated (default: the models that chiefs "
      "have announced)",
      "MODEL"},
     {"grace", 0, 0, G_OPTION_ARG_STRING, AT (grace),

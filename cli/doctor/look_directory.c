@@ -167,7 +167,7 @@ read_record (Look *self)
   self->record = muster_checkpoint_record_read (muster_cli_storage (), self->directory, &error);
   if (self->record == NULL)
     add_error (self, MUSTER_FINDING_WARNING, MUSTER_CHECK_FILES, error,
-               "nothing: the next save keeps what is whole in it, and pins all checkpoints");
+               "nothing: the next save keeps its undamaged parts, and pins all checkpoints");
 }
 
 /* Without a state file the job resumes from what its side file names, or not at all. */

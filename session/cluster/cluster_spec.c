@@ -72,7 +72,7 @@ set_task (MusterClusterSpec *self, const char *task, GError **error)
   if (colon == NULL || colon == name ||
       !g_ascii_string_to_unsigned (colon + 1, 10, 0, MUSTER_MOST_TASKS, &index, NULL))
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "'%s' is no task of a cluster; use JOB:INDEX, such as worker:0", task);
+                        "invalid task '%s' of a cluster (use JOB:INDEX, such as worker:0)", task);
   g_free (self->job);
   self->job = g_strndup (name, (gsize)(colon - name));
   self->index = (guint)index;

@@ -201,9 +201,9 @@ MUSTER_TEST (Options, a_path_names_a_field_of_a_struct_in_the_struct)
   EXPECT_REFUSED (SET (&held, "part.", G_TYPE_INT, int, 1),
                   "MusterPart has no field '' (use one of text, number)");
   EXPECT_REFUSED (SET (&held, "name.text", G_TYPE_INT, int, 1),
-                  "name of MusterSample has no fields; set it as a whole");
+                  "name of MusterSample has no fields; set all of it");
   EXPECT_REFUSED (SET (&held, "parts.text", G_TYPE_STRING, string, "a"),
-                  "parts of MusterSample has no fields; set it as a whole");
+                  "parts of MusterSample has no fields; set all of it");
   MUSTER_EXPECT_EQ (held.options->n_parts, 0u);
   g_value_unset (&held.holder);
 }

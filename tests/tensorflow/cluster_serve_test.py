@@ -185,7 +185,7 @@ class Refused(peer.TestCase):
         here = ["--master=" + cluster_peer.Served.master]
         for config, words, wanted in (
             (cluster, [*here, "--task=ps:1"], "this task is ps:1, but"),
-            (cluster, [*here, "--task=ps"], "'ps' is no task of a cluster; use JOB:INDEX"),
+            (cluster, [*here, "--task=ps"], "invalid task 'ps' of a cluster (use JOB:INDEX"),
             (cluster, [*here, "--task=ps:0"], "ps:0 has port 0 in the cluster"),
             (cluster, [*here, "--task=worker:0", "--listen=localhost:0,localhost:2222"], "--listen: 'localhost:2222' has the port of worker:0"),
             (cluster, [*here, "--task=worker:0", "--http=localhost:2222"], "--http: 'localhost:2222' has the port of worker:0"),
