@@ -259,7 +259,7 @@ class Saver(SaverCase):
 
     def test_probes_the_directory(self):
         os.mkdir(self.run)
-        self.assertTrue(self.saver().probe(self.session, self.run, FOREVER, None))
+        self.assertTrue(self.saver().check_access(self.session, self.run, FOREVER, None))
         self.assertEqual([name for name in os.listdir(self.run) if "probe" in name], [])
 
 

@@ -86,6 +86,7 @@ muster_scalar_hook_set_writer (MusterHook *hook, MusterEventWriter *writer, gint
   MusterScalarHook *self = MUSTER_SCALAR_HOOK (hook);
   g_clear_pointer (&self->writer, muster_event_writer_unref);
   self->writer = muster_event_writer_ref (writer);
-  g_set_object (&self->clock, clock != NULL ? clock : muster_system_clock ());
+  g_clear_object (&self->clock);
+  self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
   return muster_step_timer_init (&self->timer, every_us, every_steps, self->clock, error);
 }
