@@ -25,7 +25,7 @@ GLIB = "{http://www.gtk.org/introspection/glib/1.0}"
 FUNCTIONS = [CORE + kind for kind in ("function", "method", "constructor")]
 LEAST = 0.95
 PATIENCE = 240
-SLOW = ("examples_test.py", "habits_test.py", "module_test.py", "tensorflow_test.py", "types_test.py")  # these call little here
+SLOW = ("examples_test.py", "habits_test.py", "module_test.py", "notebook_test.py", "tensorflow_test.py", "types_test.py")  # these call little here
 
 
 def built(name):
