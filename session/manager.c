@@ -153,6 +153,13 @@ muster_session_manager_new_for_ops (MusterGraph *graph, const char *ready_op,
   return muster_session_manager_new (graph, &options, error);
 }
 
+MusterGraph *
+muster_session_manager_graph (MusterSessionManager *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->graph;
+}
+
 void
 muster_session_manager_set_progress (MusterSessionManager *self, MusterSessionProgress progress,
                                      gpointer user_data, GDestroyNotify destroy)

@@ -62,6 +62,16 @@ MusterSessionManager *muster_session_manager_new_for_ops (MusterGraph *graph, co
                                                           GError **error);
 
 /**
+ * muster_session_manager_graph:
+ * @self: a manager
+ *
+ * The graph of its sessions.
+ *
+ * Returns: (transfer none) (nullable): the graph; %NULL: the manager was made without one
+ */
+MusterGraph *muster_session_manager_graph (MusterSessionManager *self);
+
+/**
  * muster_session_manager_prepare_session:
  * @self: a session manager
  * @master: a master

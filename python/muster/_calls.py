@@ -86,8 +86,8 @@ class Signature:
             parts += ["*"] + ["%s=%s" % (python_name(name), default) for name, default in named.items()]
         return "(%s)" % ", ".join(parts)
 
-    def bind(self, args, keywords, namespace):
-        """All arguments in order, from those that were given."""
+    def bind(self, args, keywords, namespace, before=()):
+        """All arguments in order, from those that were given. before: the object whose method it is."""
         if len(args) > len(self.names):
             raise TypeError("%s () takes %d arguments, not %d" % (self.name, len(self.names), len(args)))
         given = dict(zip(self.names, args))
@@ -103,7 +103,7 @@ class Signature:
                 raise TypeError("%s () got '%s' twice" % (self.name, name))
             else:
                 given[name] = value
-        self._add_options(given, others, namespace)
+        self._add_options(given, others, namespace, before)
         passed = set(given)
         for name in self.names:
             if name not in given:
@@ -131,13 +131,13 @@ class Signature:
         self._convert(given, namespace)
         return [*given.values(), *args[len(given):]]
 
-    def _add_options(self, given, others, namespace):
+    def _add_options(self, given, others, namespace, before):
         if others and (self.options is None or given.get(self.options) is not None):
             name = next(iter(others))
             known = self.names + (["timeout"] if self.time is not None else [])
             raise TypeError("%s () got an unexpected argument '%s'%s" % (self.name, name, near(name, known)))
         if others or (self.options is not None and self.options not in given and self.options not in self.nullable):
-            given[self.options] = namespace.options(self.options_type, others)
+            given[self.options] = namespace.options(self.options_type, others, [*before, *given.values()])
 
     def _default(self, name, namespace):
         if name == self.time:
@@ -175,7 +175,7 @@ def adapt(raw, info, namespace):
 
     def prepare(args, keywords):
         before = args[:len(first)]
-        return before, signature.bind(args[len(first):], keywords, namespace)
+        return before, signature.bind(args[len(first):], keywords, namespace, before)
 
     def run(function, before, bound):
         if signature.filled is not None:

@@ -231,20 +231,27 @@ class Functions(case.TestCase):
 
     def test_feeds_of_the_init_ops_are_a_dict(self):
         builder = muster.GraphBuilder()
-        builder.placeholder("start", muster.DType.FLOAT, [])
-        builder.variable("v", muster.Tensor(0.0))
+        builder.placeholder("start", muster.DType.DOUBLE, [])
+        builder.variable("v", muster.Tensor(0.0, muster.DType.DOUBLE))
         builder.node("Assign", "set")
         builder.input("v")
         builder.input("start")
-        builder.attr_type("T", muster.DType.FLOAT)
+        builder.attr_type("T", muster.DType.DOUBLE)
         graph = builder.end()
         manager = muster.SessionManager(graph)
-        options = muster.ScaffoldOptions(init_op="set", ready_op="", init_feeds={"start:0": 7.0})
+        self.assertTrue(manager.graph().has_node("set"))
+        options = muster.ScaffoldOptions(init_op="set", ready_op="", init_feeds={"start:0": muster.Tensor(7, muster.DType.DOUBLE)})
         scaffold = muster.Scaffold.new_with(muster.MetaGraph.new_for_graph(graph), options)
         with muster.MonitoredSession(scaffold=scaffold, master=MusterEngine.Master.new()) as session:
             self.assertEqual(float(session.run("v:0")), 7)
-        with manager.prepare_session(MusterEngine.Master.new(), init_op="set", init_feeds={"start:0": 5.0}) as session:
-            self.assertEqual(float(session.run("v:0")), 5)
+        for value in (5.0, 5, muster.Tensor(5, muster.DType.DOUBLE)):  # of the placeholder's type
+            with manager.prepare_session(MusterEngine.Master.new(), init_op="set", init_feeds={"start:0": value}) as session:
+                self.assertEqual(float(session.run("v:0")), 5)
+        with self.assertRaises(muster.InvalidArgument):
+            manager.prepare_session(MusterEngine.Master.new(), init_op="set", init_feeds={"start:0": muster.Tensor(5)})
+        scaffold = muster.Scaffold.new_with(muster.MetaGraph.new_for_graph(graph), init_op="set", ready_op="", init_feeds={"start:0": 6})
+        with muster.MonitoredSession(scaffold=scaffold, master=MusterEngine.Master.new()) as session:
+            self.assertEqual(float(session.run("v:0")), 6)
 
 
 class Texts(case.TestCase):

@@ -47,6 +47,7 @@ class Manager(case.TestCase):
     def test_a_chief_prepares_and_a_worker_finds_the_model_ready(self):
         report = Muster.SessionReport.new()
         manager = self.manager()
+        self.assertTrue(manager.graph().has_node(self.scaffold.init_op()))
         session = manager.prepare_session(self.master, self.prepare_options().copy(), report, None)
         self.assertEqual(report.outcome, Muster.Outcome.READY)
         phases = report.list_phases()

@@ -210,9 +210,14 @@ def _compose(graph, fetches, feeds, targets):
     for target in [targets] if isinstance(targets, str) else targets:
         step.target(target)
     for name, value in (feeds or {}).items():
-        dtype = graph.placeholder_dtype(name) if graph is not None else Muster.DType.INVALID
-        step.feed(name, _tensors.to_tensor(value, None if dtype == Muster.DType.INVALID else dtype))
+        step.feed(name, _typed(graph, name, value))
     return step, structure
+
+
+def _typed(graph, name, value):
+    """A tensor of a value, of the type that is fed there; without a graph of the value's own."""
+    dtype = graph.placeholder_dtype(name) if graph is not None else Muster.DType.INVALID
+    return _tensors.to_tensor(value, None if dtype == Muster.DType.INVALID else dtype)
 
 
 @_added_to("Session")
@@ -516,7 +521,12 @@ class _Namespace:
     plain, keywords = staticmethod(_options.plain), staticmethod(_options.keywords)
 
     @staticmethod
-    def options(info, fields):
+    def options(info, fields, beside):
+        """Options for a call with these other arguments, of which one may know the type that an init op's feed has."""
+        graphs = [each.graph() for each in beside if callable(getattr(type(each), "graph", None)) and each.graph() is not None]
+        for name in _blocking.ADDERS if graphs else ():
+            if _blocking.ADDERS[name] == "feed" and fields.get(name):
+                fields = {**fields, name: {key: _typed(graphs[0], key, each) for key, each in fields[name].items()}}
         return getattr(importlib.import_module("gi.repository." + info.get_namespace()), info.get_name())(**fields)
 
     @staticmethod
