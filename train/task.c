@@ -20,7 +20,8 @@
  *   OPEN     prepares the model as the chief, or waits for it as a worker
  *   STEP     runs one step
  *   PAUSE    runs no step while the job has too few tasks; hooks still save, and see the job's end
- *   RECOVER  creates another session in place of one that STEP or PAUSE has lost
+ *   RECOVER  creates another session in place of one that STEP or PAUSE has lost; a chief at a
+ *            master of its own tries for a while only, then another task may lead
  *   END      ends the session: the last save, the job's end; and decides whether a round follows
  *   LEAVE    gives the slot back
  *
@@ -357,15 +358,22 @@ pause_steps (Task *self)
 
 /* --- recover --- */
 
+/* A chief that gives up has another round, without the lease. */
 static State
 recover (Task *self)
 {
-  if (self->elastic != NULL)
+  gint64 until_us = MUSTER_WAIT_FOREVER;
+  if (self->elastic != NULL) {
     muster_elastic_set_session (self->elastic, NULL);
-  if (!muster_monitored_session_recover (self->round.session, &self->failure))
-    return END;
-  begin_steps (self);
-  return STEP;
+    until_us = muster_elastic_leads_until (self->elastic);
+  }
+  if (muster_monitored_session_recover (self->round.session, until_us, &self->failure)) {
+    begin_steps (self);
+    return STEP;
+  }
+  if (muster_clock_now_us (muster_system_clock ()) >= until_us)
+    muster_elastic_give_way (self->elastic);
+  return END;
 }
 
 /* --- end --- */

@@ -51,9 +51,14 @@ class Job(peer.TestCase):
     options = []  # of each task's command
     workers = 1
     epochs = EPOCHS
+    patience = peer.COMMAND_SECONDS  # with the tasks' ends
+    before = {}  # the words before a task's commands
+
+    def make_cluster(self):
+        return cluster_peer.Served(workers=self.workers)
 
     def setUp(self):
-        self.cluster = cluster_peer.Served(workers=self.workers)
+        self.cluster = self.make_cluster()
         self.addCleanup(self.cluster.end)
         self.cluster.start(*self.cluster.names())
         self.run_dir = self.folder()
@@ -77,8 +82,8 @@ class Job(peer.TestCase):
         self.addCleanup(log.close)
         words = ["train", "--meta-graph=" + self.meta, "--feed=x:0=@" + self.rows, "--batch-size=%d" % BATCH, "--epochs=%d" % self.epochs,
                  "--positions", "--checkpoint-dir=" + self.run_dir, "--json", *self.options, *more]
-        process = subprocess.Popen([peer.MUSTER, *words], env=self.environment(name), stdin=subprocess.DEVNULL, stdout=log,
-                                   preexec_fn=peer.die_with_parent)
+        process = subprocess.Popen([*self.before.get(name, ()), peer.MUSTER, *words], env=self.environment(name),
+                                   stdin=subprocess.DEVNULL, stdout=log, preexec_fn=peer.die_with_parent)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         self.tasks[name] = process, log
@@ -101,7 +106,7 @@ class Job(peer.TestCase):
         for name in names:
             device = "/job:" + name.replace(":", "/task:")
             with tf.Graph().as_default(), v1.device(device):
-                config = v1.ConfigProto(device_filters=["/job:ps", device])
+                config = v1.ConfigProto(device_filters=["/job:ps", device], operation_timeout_in_ms=20000)
                 put = gate().enqueue_many([tf.zeros([steps], tf.int32)])
                 with v1.Session(self.cluster.target(name), config=config) as session:
                     session.run(put)
@@ -129,7 +134,7 @@ class Job(peer.TestCase):
         batches = ROWS * self.epochs // BATCH
         self.allow(5 * batches, *self.tasks)
         for name, (process, _) in self.tasks.items():
-            self.assertEqual(process.wait(peer.COMMAND_SECONDS), 0, name)
+            self.assertEqual(process.wait(self.patience), 0, name)
         prefix = v1.train.latest_checkpoint(self.run_dir)
         saved = {name: tf.train.load_variable(prefix, name).tolist() for name in ("seen", "first", "last", "global_step")}
         self.assertEqual(saved, {"seen": [self.epochs] * ROWS, "first": batches, "last": batches, "global_step": batches})

@@ -11,19 +11,24 @@ v1 = tf.compat.v1
 
 
 class Coordinated(cluster_gate.Job):
+    serve_options = []
+
+    def make_address(self):
+        port = peer.hold_port()
+        self.addCleanup(port.close)
+        return "localhost:%d" % peer.port_of(port)
 
     def setUp(self):
         super().setUp()
-        port = peer.hold_port()
-        self.addCleanup(port.close)
-        self.address = "localhost:%d" % peer.port_of(port)
+        self.address = self.make_address()
         self.options = ["--coordinator=grpc://" + self.address]
         self.coordinator = None
         self.start()
 
     def start(self):
-        self.coordinator = subprocess.Popen([peer.MUSTER, "serve", "--listen=" + self.address], stdin=subprocess.DEVNULL,
-                                            stdout=subprocess.PIPE, preexec_fn=peer.die_with_parent)
+        self.coordinator = subprocess.Popen(
+            [*self.before.get("coordinator", ()), peer.MUSTER, "serve", "--listen=" + self.address, *self.serve_options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=peer.die_with_parent)
         self.addCleanup(self.stop, self.coordinator)
         peer.first_line(self.coordinator, "the coordinator")
 
@@ -66,6 +71,19 @@ class Chiefs(Coordinated):
         self.assertEqual(self.ready("worker:0"), ["joined", "continued"])
         self.assertEqual(self.ready("chief:0"), ["joined"])
         self.assertEqual(self.model()["phase"], "over")
+
+    def test_give_way_when_their_own_server_is_away(self):
+        self.begin()
+        self.cluster.kill("chief:0")
+
+        def follows():
+            self.allow(1, "worker:0")
+            model = self.model()
+            return model and model["alive"] and model["task"] == "worker:0"
+        peer.await_true(follows, "the worker leads")
+        self.cluster.start("chief:0")
+        self.finish()
+        self.assertEqual(self.ready("chief:0"), ["initialised", "joined"])
 
 
 class Dies(Coordinated):

@@ -85,6 +85,11 @@ gint64 muster_elastic_timeout (MusterElastic *self, gint64 timeout_us);
  * between two steps. Until then (NULL) it waits for the model, or to be let step, and a change ends
  * the wait: nobody else may be there to end it. */
 void muster_elastic_set_session (MusterElastic *self, MusterCoordinator *coordinator);
+/* Until when this task tries to get a session back with which it leads the job. A chief whose own
+ * master is away trains nothing, and holds the lease. */
+gint64 muster_elastic_leads_until (MusterElastic *self);
+/* Then: the round ends, and another follows. */
+void muster_elastic_give_way (MusterElastic *self);
 /* Before a step: FALSE with CANCELLED if the slot isn't this task's any more. */
 gboolean muster_elastic_check (MusterElastic *self, GError **error);
 

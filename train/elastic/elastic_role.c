@@ -15,6 +15,8 @@
  * which it tries every two seconds; and one that hasn't had a chief leaves the first task so much
  * time to start. */
 #define FORGOTTEN_US (10 * MUSTER_SECOND)
+/* A chief whose own master is away leads for so much longer. */
+#define MASTERLESS_US (10 * MUSTER_SECOND)
 
 /* --- the roster, with the lock held --- */
 
@@ -149,6 +151,21 @@ muster_elastic_find_role (MusterElastic *self, gint64 deadline_us, GCancellable 
     if (!wait_for_change (self, roster, wake_us, deadline_us, cancellable, error))
       return FALSE;
   }
+}
+
+gint64
+muster_elastic_leads_until (MusterElastic *self)
+{
+  return self->role == MUSTER_ELASTIC_CHIEF && self->options.is_apart
+             ? muster_elastic_in_us (MASTERLESS_US)
+             : MUSTER_WAIT_FOREVER;
+}
+
+void
+muster_elastic_give_way (MusterElastic *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  self->is_changing = TRUE;
 }
 
 gboolean

@@ -242,6 +242,12 @@ may_create_again (const MusterMonitoredSession *self, const GError *failure)
          (!self->never_recover && muster_failure_of (failure) == MUSTER_FAILURE_UNREACHABLE);
 }
 
+static gboolean
+is_given_up (const MusterMonitoredSession *self)
+{
+  return self->until_us > 0 && muster_clock_now_us (self->clock) >= self->until_us;
+}
+
 gboolean
 muster_monitored_ensure (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
 {
@@ -256,7 +262,7 @@ muster_monitored_ensure (MusterMonitoredSession *self, MusterSessionReport *repo
     if (create (self, report, &failure))
       return TRUE;
     self->session_since_us = 0;
-    if (!may_create_again (self, failure)) {
+    if (!may_create_again (self, failure) || is_given_up (self)) {
       g_propagate_error (error, failure);
       return FALSE;
     }

@@ -458,11 +458,14 @@ muster_monitored_session_is_lost (const MusterMonitoredSession *self)
 }
 
 gboolean
-muster_monitored_session_recover (MusterMonitoredSession *self, GError **error)
+muster_monitored_session_recover (MusterMonitoredSession *self, gint64 until_us, GError **error)
 {
   G_GNUC_UNUSED g_auto (Call) call = begin_call (self);
   self->deadline_us = MUSTER_WAIT_FOREVER;
-  return muster_monitored_ensure (self, NULL, error);
+  self->until_us = until_us;
+  const gboolean is_made = muster_monitored_ensure (self, NULL, error);
+  self->until_us = 0;
+  return is_made;
 }
 
 typedef struct {

@@ -39,6 +39,7 @@ struct _MusterMonitoredSession {
   gint64 global_step;        /* the highest seen; -1 */
   gint64 session_since_us;
   gint64 deadline_us; /* of the run that recovers; else MUSTER_WAIT_FOREVER */
+  gint64 until_us;    /* no attempt to create a session follows one that failed; 0: always */
   char *end_of_input; /* (owned) (nullable) */
   GError
       *hooks_mistake; /* (owned) (nullable) OUT_OF_RANGE from a function that provides no input */
@@ -68,10 +69,11 @@ muster_monitored_manager_options (MusterScaffold *scaffold,
 
 /* For a loop of its own: a run that loses the session, or finds it lost, fails with the reason
  * instead of recovering. Then the session is lost until it is told to recover: it pauses, and
- * creates another session, with retries. FALSE if that is given up. */
+ * creates another session, with retries until until_us. FALSE if that is given up. */
 void muster_monitored_session_recover_when_told (MusterMonitoredSession *self);
 gboolean muster_monitored_session_is_lost (const MusterMonitoredSession *self);
-gboolean muster_monitored_session_recover (MusterMonitoredSession *self, GError **error);
+gboolean muster_monitored_session_recover (MusterMonitoredSession *self, gint64 until_us,
+                                           GError **error);
 
 /* What monitored_session.c and monitored_make.c have of each other. */
 
