@@ -18,7 +18,7 @@ def ip(*words, before=()):
 class Machine:
     def __init__(self, number, hosts):
         self.address = "10.9.0.%d" % number
-        script = "mount --bind %s /etc/hosts && echo up; exec sleep 600" % shlex.quote(hosts)
+        script = "mount --bind %s /etc/hosts && echo up; exec sleep infinity" % shlex.quote(hosts)
         self.process = subprocess.Popen(["unshare", "-nm", "sh", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         preexec_fn=peer.die_with_parent)
         peer.first_line(self.process, "machine %d" % number)
