@@ -209,7 +209,7 @@ collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions
       append_entries (entries, &all[i], 1);
   if (wants & MUSTER_CLI_META_GRAPH)
     append_train_op (entries, options);
-  if (wants & (MUSTER_CLI_MASTER | MUSTER_CLI_CLUSTER))
+  if (wants & (MUSTER_CLI_TASK | MUSTER_CLI_CLUSTER))
     append_coordinator (entries, options);
   if (wants & MUSTER_CLI_SECURITY)
     append_security (entries, options);

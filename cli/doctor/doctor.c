@@ -49,6 +49,20 @@ check_place (const char *word, GError **error)
              : muster_storage_check_path (muster_default_storage (), "directory", word, error);
 }
 
+/* The coordinator is one more master to look at. */
+static void
+add_coordinator (const MusterCliOptions *options, char ***words)
+{
+  if (options->coordinator == NULL ||
+      g_strv_contains ((const char *const *)*words, options->coordinator))
+    return;
+  g_autoptr (GStrvBuilder) all = g_strv_builder_new ();
+  g_strv_builder_addv (all, (const char **)*words);
+  g_strv_builder_add (all, options->coordinator);
+  g_strfreev (*words);
+  *words = g_strv_builder_end (all);
+}
+
 /* Without a word, TF_CONFIG names the master and the cluster's tasks. */
 static gboolean
 take_places (MusterCliOptions *options, char ***words, GError **error)
@@ -59,6 +73,7 @@ take_places (MusterCliOptions *options, char ***words, GError **error)
   } else if (options->cluster == NULL) {
     g_clear_pointer (&options->addresses, g_strfreev);
   }
+  add_coordinator (options, words);
   if (**words == NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "doctor needs a TARGET, such as grpc://HOST:PORT, or a DIR");

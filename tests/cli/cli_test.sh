@@ -27,6 +27,7 @@ expect () {
 expect 0 "Usage: muster COMMAND" $muster --help
 expect 3 "Usage: muster COMMAND" $muster
 expect 3 "unknown command 'prepar'" $muster prepar
+expect 3 "Unknown option --coordinator" $muster save --coordinator=grpc://localhost:1 --meta-graph=$fixtures/digits.meta # it claims nothing
 for command in serve prepare wait train status run save finish certs checkpoint; do
   expect 0 "muster $command" $muster $command --help
 done

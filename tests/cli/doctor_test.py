@@ -128,6 +128,13 @@ class Masters(TestCase):
             target = "grpc://127.0.0.1:%d" % bound.getsockname()[1]
         self.assert_finds(self.doctor(target), "master", "no process listens", target, "muster serve")
 
+    def test_no_coordinator(self):
+        """A job's other master."""
+        with socket.create_server(("127.0.0.1", 0)) as bound:
+            coordinator = "grpc://127.0.0.1:%d" % bound.getsockname()[1]
+        with peer.muster_server() as target:
+            self.assert_finds(self.doctor(target, "--coordinator=" + coordinator), "master", "no process listens", coordinator)
+
     def test_a_server_that_hangs(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             target = "grpc://127.0.0.1:%d" % silent.getsockname()[1]
