@@ -459,21 +459,25 @@ is_input (MusterGraph *graph, gsize node, const guint8 *queues)
 }
 
 gboolean
-muster_meta_graph_has_own_input (MusterMetaGraph *self)
+muster_train_ops_take_input (MusterMetaGraph *meta_graph, const GPtrArray *ops)
 {
-  g_return_val_if_fail (self != NULL, FALSE);
-
-  MusterGraph *graph = muster_meta_graph_graph (self);
-  g_autoptr (GPtrArray) ops = muster_train_ops_find (self, NULL, NULL);
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   g_auto (MusterSyncReplicas) sync = {0};
-  if (ops == NULL || ops->len == 0)
-    return FALSE;
   g_autofree guint8 *needed = muster_train_ops_needed (graph, ops);
-  g_autofree guint8 *queues = filled_queues (self);
-  if (muster_sync_replicas_find (self, &sync)) /* tokens are no input */
+  g_autofree guint8 *queues = filled_queues (meta_graph);
+  if (muster_sync_replicas_find (meta_graph, &sync)) /* tokens are no input */
     queues[muster_graph_find_named (graph, sync.queue)] = FALSE;
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
     if (needed[i] && is_input (graph, i, queues))
       return TRUE;
   return FALSE;
+}
+
+gboolean
+muster_meta_graph_has_own_input (MusterMetaGraph *self)
+{
+  g_return_val_if_fail (self != NULL, FALSE);
+
+  g_autoptr (GPtrArray) ops = muster_train_ops_find (self, NULL, NULL);
+  return ops != NULL && ops->len > 0 && muster_train_ops_take_input (self, ops);
 }

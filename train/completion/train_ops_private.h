@@ -21,6 +21,9 @@ gboolean muster_train_ops_check (MusterMetaGraph *meta_graph, const GPtrArray *o
 /* Marks what the ops (element-type utf8) run. (transfer full) */
 guint8 *muster_train_ops_needed (MusterGraph *graph, const GPtrArray *ops);
 
+/* completion.c: TRUE if what these run takes input from the graph itself: from a queue that its
+ * queue runners fill, an iterator or a reader. */
+gboolean muster_train_ops_take_input (MusterMetaGraph *meta_graph, const GPtrArray *ops);
 /* Marks what the graph's queue runners run. (transfer full) */
 guint8 *muster_train_ops_queued (MusterMetaGraph *meta_graph);
 

@@ -8,7 +8,7 @@
 #include "graph/feed_option_private.h"
 #include "graph/graph_nodes_private.h"
 #include "graph/graph_walk_private.h"
-#include "train/completion/completion.h"
+#include "train/completion/train_ops_private.h"
 #include "train/hooks/hooks_private.h"
 #include "train/monitored/monitored_session.h"
 #include "train/monitored/run_context.h"
@@ -252,16 +252,25 @@ run_data (Data *self, GError **error)
 }
 
 static gboolean
+takes_input (const MusterEvaluationRun *self)
+{
+  g_auto (GStrv) names = muster_metrics_all (self->metrics);
+  g_autoptr (GPtrArray) ops = g_ptr_array_new ();
+  for (char **name = names; *name != NULL; name++)
+    g_ptr_array_add (ops, *name);
+  return muster_train_ops_take_input (muster_scaffold_meta_graph (self->options->scaffold), ops);
+}
+
+static gboolean
 evaluate (MusterEvaluationRun *self, const char *prefix, MusterSession *session,
           MusterEvaluated *evaluated, GCancellable *cancellable, GError **error)
 {
   MusterScaffold *scaffold = self->options->scaffold;
-  g_auto (Data)
-      data = {.owner = self,
-              .session = session,
-              .cancellable = cancellable,
-              .feeds = g_new0 (MusterFeed, self->options->n_feeds + 1),
-              .ends = muster_meta_graph_has_own_input (muster_scaffold_meta_graph (scaffold))};
+  g_auto (Data) data = {.owner = self,
+                        .session = session,
+                        .cancellable = cancellable,
+                        .feeds = g_new0 (MusterFeed, self->options->n_feeds + 1),
+                        .ends = self->options->max_batches > 0 || takes_input (self)};
   evaluated->step =
       muster_scaffold_global_step (scaffold) != NULL
           ? muster_read_global_step (session, scaffold, MUSTER_WAIT_FOREVER, cancellable, error)
