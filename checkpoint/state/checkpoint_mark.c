@@ -2,7 +2,7 @@
 /* Marks of a checkpoint in the side file that others than its saver set: pins and metrics. Each
  * is one change under the directory's lock, repeated if another writer was faster in a store
  * without locks. */
-#include "checkpoint/state/checkpoint_mark.h"
+#include "checkpoint/state/checkpoint_mark_private.h"
 
 #include "base/error.h"
 #include "base/require_private.h"
@@ -183,8 +183,8 @@ muster_checkpoint_pin (MusterStorage *storage, const char *prefix, const char *w
 static gboolean
 is_needless (const MusterSideCheckpoint *one)
 {
-  return one->files->len == 0 && one->metrics->len == 0 && !one->preserved && one->bad == NULL &&
-         one->deaths == 0;
+  return !one->pinned && one->files->len == 0 && one->metrics->len == 0 && !one->preserved &&
+         one->bad == NULL && one->deaths == 0;
 }
 
 static gboolean
@@ -210,16 +210,21 @@ muster_checkpoint_unpin (MusterStorage *storage, const char *prefix, gint64 dead
 }
 
 static gboolean
+set_metric (Mark *mark, const char *name, double value, GError **error)
+{
+  MusterSideCheckpoint *one = entry_of (mark);
+  muster_side_checkpoint_set_metric (one, name, value);
+  return one->metrics->len <= MUSTER_MOST_METRICS ||
+         muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                      "'%s' has %d metrics already, which is the limit", mark->prefix,
+                      MUSTER_MOST_METRICS);
+}
+
+static gboolean
 note_metric (Mark *mark, const void *what, GError **error)
 {
   const MusterSideMetric *metric = what;
-  MusterSideCheckpoint *one = entry_of (mark);
-  muster_side_checkpoint_set_metric (one, metric->name, metric->value);
-  if (one->metrics->len > MUSTER_MOST_METRICS)
-    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                        "'%s' has %d metrics already, which is the limit", mark->prefix,
-                        MUSTER_MOST_METRICS);
-  return write_record (mark, error);
+  return set_metric (mark, metric->name, metric->value, error) && write_record (mark, error);
 }
 
 gboolean
@@ -232,4 +237,52 @@ muster_checkpoint_set_metric (MusterStorage *storage, const char *prefix, const 
   const MusterSideMetric metric = {.name = own, .value = value};
   const Noting noting = {note_metric, &metric};
   return own != NULL && note (&noting, storage, prefix, deadline_us, cancellable, error);
+}
+
+/* --- an evaluator's --- */
+
+static gboolean
+note_hold (Mark *mark, const void *what, GError **error)
+{
+  const gint64 *for_us = what;
+  const gint64 until_us = muster_clock_wall_us (muster_system_clock ()) + *for_us;
+  entry_of (mark)->held_until = (double)until_us / (double)MUSTER_SECOND;
+  return write_record (mark, error);
+}
+
+gboolean
+muster_checkpoint_hold (MusterStorage *storage, const char *prefix, gint64 for_us,
+                        gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  const Noting noting = {note_hold, &for_us};
+  return note (&noting, storage, prefix, deadline_us, cancellable, error);
+}
+
+typedef struct {
+  const char *const *names;
+  const GArray *values;
+} Evaluated;
+
+static gboolean
+note_evaluated (Mark *mark, const void *what, GError **error)
+{
+  const Evaluated *self = what;
+  MusterSideCheckpoint *one = entry_of (mark);
+  one->held_until = 0;
+  for (guint i = 0; self->values != NULL && i < self->values->len; i++)
+    if (!set_metric (mark, self->names[i], g_array_index (self->values, double, i), error))
+      return FALSE;
+  if (is_needless (one))
+    muster_checkpoint_record_forget (mark->record, mark->prefix);
+  return write_record (mark, error);
+}
+
+gboolean
+muster_checkpoint_set_evaluated (MusterStorage *storage, const char *prefix,
+                                 const char *const *names, const GArray *values, gint64 deadline_us,
+                                 GCancellable *cancellable, GError **error)
+{
+  const Evaluated evaluated = {names, values};
+  const Noting noting = {note_evaluated, &evaluated};
+  return note (&noting, storage, prefix, deadline_us, cancellable, error);
 }

@@ -45,6 +45,7 @@ typedef struct {
   gboolean copied;         /* by muster_checkpoint_copy (), not saved here */
   gboolean pinned;         /* never removed by retention or prune, by a person's wish */
   char *pinned_for;        /* (owned) (nullable) its reason */
+  double held_until;       /* retention keeps it so long for an evaluator; seconds since 1970 */
   gboolean pending_delete; /* removed from the list; its files couldn't be removed yet */
   guint deaths;            /* consecutive runs that started from it and died */
   char *bad;               /* (owned) (nullable) why it was quarantined */

@@ -94,7 +94,8 @@ keep_standing (MusterKeepOne *one)
                                   [MUSTER_KEEP_PINNED] = MUSTER_KEEP_FOR_PIN,
                                   [MUSTER_KEEP_PRESERVED] = MUSTER_KEEP_FOR_GOOD,
                                   [MUSTER_KEEP_UNMANAGED] = MUSTER_KEEP_FOR_OTHERS};
-  one->reasons = reasons[one->standing] | (one->is_latest ? MUSTER_KEEP_FOR_LATEST : 0u);
+  one->reasons = reasons[one->standing] | (one->is_latest ? MUSTER_KEEP_FOR_LATEST : 0u) |
+                 (one->is_held && is_managed (one) ? MUSTER_KEEP_FOR_READER : 0u);
 }
 
 static void
@@ -272,5 +273,7 @@ muster_keep_explain (const MusterKeepRules *rules, const MusterKeepOne *one, con
                 pinned != NULL ? g_strdup_printf ("pinned (%s)", pinned) : g_strdup ("pinned"));
   if (reasons & MUSTER_KEEP_FOR_GOOD)
     g_strv_builder_add (words, preserved != NULL ? preserved : "for good");
+  if (reasons & MUSTER_KEEP_FOR_READER)
+    g_strv_builder_add (words, "being evaluated");
   return g_strv_builder_end (words);
 }

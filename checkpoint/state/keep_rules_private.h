@@ -60,6 +60,7 @@ enum {
   MUSTER_KEEP_FOR_PIN = 1 << 5,
   MUSTER_KEEP_FOR_GOOD = 1 << 6,   /* it was preserved before, or its time is infinite */
   MUSTER_KEEP_FOR_OTHERS = 1 << 7, /* it isn't this saver's to remove */
+  MUSTER_KEEP_FOR_READER = 1 << 8, /* an evaluator has it */
 };
 
 typedef struct {
@@ -68,6 +69,7 @@ typedef struct {
   double time;  /* seconds since 1970; INFINITY: it is never removed */
   double value; /* of the metric; one that isn't finite is never best, as NAN: none yet */
   gboolean is_latest;
+  gboolean is_held; /* by an evaluator: it stays, whatever its value will be */
   gboolean is_left; /* of a branch that the job has left: its steps are counted by themselves */
   guint reasons;    /* set by the decision: a set of MUSTER_KEEP_FOR_… */
 } MusterKeepOne;

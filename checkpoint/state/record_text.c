@@ -72,6 +72,8 @@ set_standing (GKeyFile *file, const char *group, const MusterSideCheckpoint *one
   if (one->pinned)
     g_key_file_set_string (file, group, "pinned", one->preserved ? "also" : "only");
   muster_record_set_words (file, group, "pinned-for", one->pinned_for);
+  if (one->held_until > 0)
+    g_key_file_set_double (file, group, "held-until", one->held_until);
 }
 
 static void
@@ -219,7 +221,8 @@ get_standing (GKeyFile *file, const char *group, MusterSideCheckpoint *one, GErr
   if (!muster_record_get_flag (file, group, "preserved", &one->preserved, error) ||
       !muster_record_get_words (file, group, "preserved-for", &one->preserved_for, error) ||
       !muster_record_get_words (file, group, "pinned", &pinned, error) ||
-      !muster_record_get_words (file, group, "pinned-for", &one->pinned_for, error))
+      !muster_record_get_words (file, group, "pinned-for", &one->pinned_for, error) ||
+      !muster_record_get_time (file, group, "held-until", &one->held_until, error))
     return FALSE;
   one->pinned = pinned != NULL;
   if (g_strcmp0 (pinned, "only") == 0)

@@ -109,6 +109,12 @@ standing_of (const Group *self, guint i)
   return self->is_prune || is_managed ? MUSTER_KEEP_MANAGED : MUSTER_KEEP_UNMANAGED;
 }
 
+static double
+now_s (void)
+{
+  return (double)muster_clock_wall_us (muster_system_clock ()) / (double)MUSTER_SECOND;
+}
+
 static MusterKeepOne
 one_of (const Group *self, guint i)
 {
@@ -120,6 +126,7 @@ one_of (const Group *self, guint i)
       .time = (double)it->when_us / (double)MUSTER_SECOND,
       .value = muster_side_checkpoint_metric (known, self->rules.metric),
       .is_latest = it->is_head,
+      .is_held = known != NULL && known->held_until > now_s (),
       .is_left = muster_side_checkpoint_is_left (known, self->record),
   };
 }

@@ -381,8 +381,9 @@ static gboolean
 is_beside (const Adoption *self, const MusterSideCheckpoint *one)
 {
   return one != NULL &&
-         (one->pinned || (self->rules.best > 0 &&
-                          isfinite (muster_side_checkpoint_metric (one, self->rules.metric))));
+         (one->pinned || one->held_until > muster_checkpoint_directory_now (self->owner) ||
+          (self->rules.best > 0 &&
+           isfinite (muster_side_checkpoint_metric (one, self->rules.metric))));
 }
 
 /* Returns TRUE if a save of that name was cut off before it recorded the checkpoint: its

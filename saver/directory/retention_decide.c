@@ -175,6 +175,7 @@ add_managed (Decision *self, const MusterKept *kept)
       .value = is_new ? value_of_new (self)
                       : muster_side_checkpoint_metric (one, self->change->rules.metric),
       .is_latest = is_new,
+      .is_held = one != NULL && one->held_until > muster_checkpoint_directory_now (self->owner),
       .is_left = !is_new && muster_side_checkpoint_is_left (one, self->record)};
 
   g_array_append_val (self->all, added);

@@ -114,6 +114,20 @@ MUSTER_TEST (KeepRules, keep_the_best_beside_the_newest)
   MUSTER_EXPECT_FALSE (muster_keep_is_for_good (&all[0]));
 }
 
+MUSTER_TEST (KeepRules, keep_what_is_evaluated_beside_the_newest)
+{
+  const MusterKeepRules rules = newest (1);
+  g_autofree MusterKeepOne *all = hourly (4);
+  all[1].is_held = TRUE;
+
+  decide (&rules, all, 4);
+
+  expect (all, 4, MUSTER_KEEP_FOR_READER, "2");
+  expect (all, 4, ~0u, "2 4");
+  MUSTER_EXPECT_FALSE (muster_keep_is_listed (&all[1]));
+  MUSTER_EXPECT_FALSE (muster_keep_is_for_good (&all[1]));
+}
+
 MUSTER_TEST (KeepRules, a_newest_one_counts_as_best_too)
 {
   static const double accuracy[] = {0.9, 0.5, 0.97};

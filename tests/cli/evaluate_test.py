@@ -1,18 +1,34 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`muster evaluate` beside a job: which checkpoints it evaluates and marks, what it passes over, and how it ends."""
+import ast
 import json
 import os
 import signal
+import struct
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 
 MUSTER = os.path.abspath("cli/muster")
 MODEL = "--meta-graph=tests/fixtures/digits.meta"
 FEEDS = ["--feed=x:0=@tests/fixtures/digits_x.npy", "--feed=y:0=@tests/fixtures/digits_y.npy"]
 PATIENCE = 120
+
+
+def repeated(path, times, folder):
+    """A NumPy file with the rows of another so many times: it takes seconds to evaluate one by one."""
+    with open(path, "rb") as file:
+        size = struct.unpack("<8xH", file.read(10))[0]
+        header, data = ast.literal_eval(file.read(size).decode()), file.read()
+    header["shape"] = (header["shape"][0] * times, *header["shape"][1:])
+    text = repr(header)
+    text += " " * (63 - (len(text) + 10) % 64) + "\n"
+    with open(os.path.join(folder, os.path.basename(path)), "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + data * times)
+        return file.name
 
 
 def muster(*words, code=0, tf_config=None):
@@ -34,7 +50,8 @@ class Evaluate(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
-        self.run_dir = os.path.join(directory.name, "run")
+        self.work = directory.name
+        self.run_dir = os.path.join(self.work, "run")
 
     def train(self, steps, *words, every=10):
         return muster("train", MODEL, "--master=local", *FEEDS, "--steps=%d" % steps, "--save-every=%d" % every, "--save-blocking",
@@ -59,6 +76,10 @@ class Evaluate(unittest.TestCase):
             byte = file.read(1)
             file.seek(-1, os.SEEK_CUR)
             file.write(bytes([byte[0] ^ 255]))
+
+    def start_slowly(self, *words):
+        feeds = ["--feed=%s:0=@%s" % (name, repeated("tests/fixtures/digits_%s.npy" % name, 40, self.work)) for name in "xy"]
+        return self.start("evaluate", MODEL, *feeds, "--batch-size=1", "--metric=accuracy", "--checkpoint-dir=" + self.run_dir, "--json", *words)
 
     def start(self, *words):
         process = subprocess.Popen([MUSTER, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
@@ -136,14 +157,30 @@ class Evaluate(unittest.TestCase):
         self.assertEqual(self.steps(self.evaluate("--once", "--name=other")), [20])
         muster("evaluate", MODEL, *FEEDS, "--metric=accuracy", "--checkpoint=" + self.prefix(30), code=3)
 
-    def test_no_saver_removes_one_while_it_is_evaluated(self):
-        self.train(10, "--keep=2")
-        slow = self.start("evaluate", MODEL, *FEEDS, "--metric=accuracy", "--checkpoint-dir=" + self.run_dir, "--batch-size=1", "--poll=50ms",
-                          "--once", "--json")
-        self.train(60, "--keep=1")
+    def test_retention_waits_for_the_values_of_one_that_is_evaluated(self):
+        self.train(10, "--keep=1", "--keep-best=1", "--metric=eval/accuracy:max")
+        slow = self.start_slowly("--once")
+        deadline = time.monotonic() + PATIENCE
+        while "being evaluated" not in self.rows()[10]["kept"] and time.monotonic() < deadline:
+            pass
+        slow.send_signal(signal.SIGSTOP)
+        self.train(100, "--keep=1")
+        self.assertEqual({step: row["kept"] for step, row in self.rows().items()}, {10: ["being evaluated"], 100: ["latest", "newest"]})
+        slow.send_signal(signal.SIGCONT)
         out = slow.stdout.read()
         self.assertEqual(slow.wait(), 0, slow.stderr.read())
-        self.assertEqual(len(lines(out, "evaluated")), 1, out)
+        self.assertEqual([(line["step"], line["why"]) for line in lines(out, "evaluated")], [(10, None)])
+        self.assertEqual([word.split(" ")[0] for word in self.rows()[10]["kept"]], ["best"])
+
+    def test_what_is_given_up_is_held_no_longer(self):
+        self.train(20, "--keep=5")
+        self.damage(20)
+        slow = self.start_slowly()
+        self.assertEqual(self.read(slow, "passed-over")["step"], 20)
+        slow.terminate()
+        self.assertEqual(slow.wait(), -signal.SIGTERM)
+        with open(self.run_dir + "/checkpoint.muster", encoding="utf-8") as file:
+            self.assertNotIn("held-until", file.read())
 
     def test_waits_no_longer_than_told(self):
         done = self.evaluate("--timeout=200ms", "--poll=50ms", code=1)

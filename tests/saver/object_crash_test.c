@@ -3,6 +3,7 @@
  * with that call done or not: a new process restores the old model or the new one, and its next
  * save works and leaves nothing but checkpoints. Of two chiefs the older one loses. */
 #include "base/error.h"
+#include "checkpoint/state/checkpoint_mark_private.h"
 #include "checkpoint/state/checkpoint_record_private.h"
 #include "checkpoint/state/checkpoint_removal_private.h"
 #include "checkpoint/state/checkpoint_state.h"
@@ -138,6 +139,32 @@ expect_no_loss_by_stop (const Story *story)
     n_stops = n;
   }
   MUSTER_EXPECT_GT (n_stops, 5u);
+}
+
+/* There are no locks here that a reader could hold. */
+MUSTER_TEST (ObjectCrash, what_is_evaluated_is_not_removed_meanwhile)
+{
+  static const char prefix[] = DIRECTORY "/model.ckpt-10";
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 1}, .steps = {10, 20, 30}};
+  g_autoptr (MusterObjectStorage) store = object_storage_new ();
+  g_autoptr (MusterObjectStorage) reader = object_storage_process (store);
+  g_auto (ModelLife) life = live (&story, store);
+  g_autoptr (GError) error = NULL;
+  save (&life, OLDEST, 10, &error);
+  MUSTER_EXPECT_TRUE (muster_checkpoint_hold (MUSTER_STORAGE (reader), prefix, 3600 * MUSTER_SECOND,
+                                              MUSTER_WAIT_FOREVER, NULL, &error));
+  save (&life, OLD, 20, &error);
+  save (&life, NEW, 30, &error);
+  MUSTER_EXPECT_TRUE (muster_checkpoint_exists (MUSTER_STORAGE (store), prefix));
+  MUSTER_EXPECT_FALSE (
+      muster_checkpoint_exists (MUSTER_STORAGE (store), DIRECTORY "/model.ckpt-20"));
+
+  MUSTER_EXPECT_TRUE (muster_checkpoint_set_evaluated (MUSTER_STORAGE (reader), prefix, NULL, NULL,
+                                                       MUSTER_WAIT_FOREVER, NULL, &error));
+  save (&life, NEXT, 40, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (muster_checkpoint_exists (MUSTER_STORAGE (store), prefix));
 }
 
 MUSTER_TEST (ObjectCrash, loses_nothing_in_a_save_of_another_step)

@@ -8,9 +8,8 @@
 #include "base/error.h"
 #include "base/fields_private.h"
 #include "base/require_private.h"
-#include "checkpoint/format/bundle_index_private.h"
 #include "checkpoint/state/checkpoint_check.h"
-#include "checkpoint/state/checkpoint_mark.h"
+#include "checkpoint/state/checkpoint_mark_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/stores/default_storage.h"
 #include "train/hooks/event_writer.h"
@@ -21,6 +20,8 @@
 #define DEFAULT_POLL_US MUSTER_SECOND
 #define LOOK_US         (30 * MUSTER_SECOND) /* for one look at the directory */
 #define MARK_US         (60 * MUSTER_SECOND)
+#define RELEASE_US      (5 * MUSTER_SECOND)
+#define HOLD_US         (3600 * MUSTER_SECOND) /* longer than an evaluation; it ends if that is killed */
 #define MOST_FAILURES   10 /* in a row, of a master or a store that doesn't answer */
 
 MUSTER_DEFINE_OPTIONS (MusterEvaluateOptions, muster_evaluate_options)
@@ -94,12 +95,9 @@ write_summary (Evaluation *self, const MusterEvaluated *evaluated, GError **erro
 static gboolean
 mark (Evaluation *self, const MusterEvaluated *evaluated, GError **error)
 {
-  for (guint i = 0; i < evaluated->values->len; i++)
-    if (!muster_checkpoint_set_metric (self->storage, evaluated->prefix, evaluated->metrics[i],
-                                       g_array_index (evaluated->values, double, i),
-                                       in_us (self, MARK_US), self->cancellable, error))
-      return FALSE;
-  return TRUE;
+  return muster_checkpoint_set_evaluated (
+      self->storage, evaluated->prefix, (const char *const *)evaluated->metrics, evaluated->values,
+      in_us (self, MARK_US), self->cancellable, error);
 }
 
 static void
@@ -183,15 +181,43 @@ evaluate_held (Evaluation *self, MusterEvaluated *evaluated, GError **error)
   return TRUE;
 }
 
-/* Holds the checkpoint until it is marked: no saver removes one that is locked. */
+/* Where nothing can be noted, the checkpoint is evaluated all the same. */
+static gboolean
+hold (Evaluation *self, MusterEvaluated *evaluated, gboolean *is_held, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  *is_held = muster_checkpoint_hold (self->storage, evaluated->prefix, HOLD_US,
+                                     in_us (self, MARK_US), self->cancellable, &failure);
+  if (muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION)) /* retention was faster */
+    evaluated->why = g_strdup (failure->message);
+  if (failure == NULL || (evaluated->why == NULL && !is_cancelled (failure) &&
+                          !muster_error_is (failure, MUSTER_ERROR_NOT_FOUND)))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
+
+/* Ends the hold, also after a cancellation. */
+static void
+release (const Evaluation *self, const char *prefix)
+{
+  (void)muster_checkpoint_set_evaluated (self->storage, prefix, NULL, NULL,
+                                         in_us (self, RELEASE_US), NULL, NULL);
+}
+
+/* Retention keeps it meanwhile, and knows its values before it decides. */
 static gboolean
 evaluate (Evaluation *self, MusterEvaluated *evaluated, GError **error)
 {
-  g_autofree char *index = muster_bundle_index_path (evaluated->prefix);
-  MusterStorageLock *lock = muster_storage_lock (self->storage, index, MUSTER_LOCK_SHARED, NULL);
-  const gboolean is_done = evaluate_held (self, evaluated, error);
-  muster_storage_unlock (self->storage, lock);
-  return is_done;
+  gboolean is_held;
+  if (!hold (self, evaluated, &is_held, error))
+    return FALSE;
+  if (evaluate_held (self, evaluated, error))
+    return TRUE;
+  g_clear_pointer (&evaluated->values, g_array_unref);
+  if (is_held)
+    release (self, evaluated->prefix);
+  return FALSE;
 }
 
 static MusterEvaluated
@@ -249,7 +275,8 @@ evaluate_next (Evaluation *self, const char *prefix, GError **error)
     report (self, &evaluated);
     return TRUE;
   }
-  evaluated.why = fault_of (self, prefix, failure);
+  if (evaluated.why == NULL)
+    evaluated.why = fault_of (self, prefix, failure);
   if (evaluated.why == NULL)
     return pause_after (self, failure, error);
   g_error_free (failure);

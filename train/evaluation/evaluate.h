@@ -79,7 +79,7 @@ GType muster_evaluate_options_get_type (void);
  * is restored into a master of its own, all data is run through it once, and the values go to
  * TensorBoard's event file and to the checkpoint, which is marked with them: a saver that keeps the
  * best by such a metric ([struct@SaverOptions]) counts them. Nothing else in the directory is
- * changed. While a checkpoint is evaluated no saver removes it, if the store has locks.
+ * changed. While a checkpoint is evaluated, for an hour at most, no saver removes it, in any store.
  *
  * The newest that isn't marked is next: an evaluation that is slower than the job leaves out
  * checkpoints, and comes back to those that still exist when it has time. One that is marked isn't
