@@ -265,7 +265,7 @@ MUSTER_TEST (Resource, is_taken_only_by_what_it_is)
   g_autoptr (GError) initialized = error_of (session, "initialized");
   EXPECT_SAYS (initialized, MUSTER_ERROR_INVALID_ARGUMENT, "which op 'IsVariableInitialized'");
   g_autoptr (GError) fetched = error_of (session, "box");
-  EXPECT_SAYS (fetched, MUSTER_ERROR_UNIMPLEMENTED, "fetch what reads it");
+  EXPECT_SAYS (fetched, MUSTER_ERROR_UNIMPLEMENTED, "fetch an op that reads it");
 }
 
 /* A handle is no value: what takes any dtype doesn't take that. */
