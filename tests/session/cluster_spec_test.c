@@ -354,7 +354,7 @@ MUSTER_TEST (ClusterSpec, refuses_a_task_outside_that_is_not_a_new_worker)
   } cases[] = {{"worker:1=w:3", "is at 'w:2' in \"cluster\", not at 'w:3'"},
                {"ps:1=p:2", "only a worker may be outside"},
                {"worker:5=x", "x"},
-               {"=x:1", "is no task of a cluster"}};
+               {"=x:1", "invalid task '=x:1' of a cluster"}};
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autoptr (GError) error = NULL;
     g_autoptr (MusterClusterSpec) spec =
