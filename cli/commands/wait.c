@@ -82,7 +82,8 @@ typedef struct {
   const MusterCliOptions *options;
   const char *model;
   gint64 step;         /* to wait for, or NO_STEP */
-  const char *address; /* HOST:PORT, a part of the target */
+  const char *address; /* HOST:PORT or unix:/PATH, a part of the target */
+  gboolean tls;
   gint64 started_us, deadline_us;
   MusterRpcCredentials *credentials; /* (owned) (nullable) */
   MusterRpcClient *client;           /* (owned) */
@@ -313,7 +314,7 @@ failure_of (const Wait *self)
     break;
   }
   if (!self->has_answered)
-    muster_diagnose (self->address, g_str_has_prefix (self->options->target, "grpcs://"),
+    muster_diagnose (self->address, self->tls,
                      MIN (self->deadline_us, now_us () + MUSTER_SECOND), NULL, &diagnosis);
   g_autofree char *took = muster_format_duration (now_us () - self->started_us);
   if (self->has_answered)
@@ -345,21 +346,22 @@ static MusterExit
 wait_by_name (MusterCliOptions *options, const char *model, gint64 step, gint64 deadline_us)
 {
   g_autoptr (GError) error = NULL;
-  const char *scheme = strstr (options->target, "://");
   g_auto (Wait) wait = {.options = options,
                         .model = model,
                         .step = step,
-                        .address = scheme != NULL ? scheme + 3 : options->target,
                         .started_us = now_us (),
                         .deadline_us = deadline_us,
                         .report = {.outcome = MUSTER_OUTCOME_NOT_READY, .final_step = -1}};
   g_free (options->model);
   options->model = g_strdup (model);
-  if (!muster_cli_credentials (options, &wait.credentials, &error))
+  wait.address = muster_cli_master_address (options->target, &wait.tls, &error);
+  if (wait.address == NULL || !muster_cli_credentials (options, &wait.credentials, &error))
     return muster_cli_fail (error);
   wait.client = muster_rpc_client_new (wait.address, wait.credentials);
   if (await_model (&wait, &error))
     error = failure_of (&wait);
+  else
+    wait.report.outcome = MUSTER_OUTCOME_FAILED;
   return report_wait (&wait, error);
 }
 

@@ -340,12 +340,26 @@ check_shared (const char *command, MusterCliWants wants, const char *target, GEr
                       command, target);
 }
 
+/* An empty name is the whole server to its health service, which is always ready. */
+static gboolean
+check_models (const char *command, const MusterCliOptions *options, GError **error)
+{
+  gboolean is_empty = options->model != NULL && *options->model == '\0';
+  for (char **model = options->models; model != NULL && *model != NULL; model++)
+    is_empty |= **model == '\0';
+  return !is_empty || muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                                   "%s: --model is empty; is a variable of the script unset?",
+                                   command);
+}
+
 /* Reads what wants asks for beside the words, and requires it. */
 static gboolean
 check_common (const char *command, MusterCliWants wants, MusterCliOptions *options, GError **error)
 {
   if (options->models != NULL)
     options->model = g_strdup (options->models[0]);
+  if (!check_models (command, options, error))
+    return FALSE;
   const gboolean is_named = (wants & MUSTER_CLI_BY_NAME) && options->model != NULL;
   if ((wants & MUSTER_CLI_META_GRAPH) && !is_named &&
       !need (command,

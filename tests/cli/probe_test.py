@@ -99,6 +99,15 @@ class ProbeTest(processes.TestCase):
         self.expect(2, "no answer from " + NOBODY, "wait", "--model=digits", "--master=" + NOBODY, "--timeout=1")
         self.expect(3, "needs --meta-graph=FILE or --model=NAME", "wait", "--master=" + target)
         self.expect(3, "exists only in this process", "wait", "--model=digits", "--master=local")
+        for name in [["--model="], ["--model=digits", "--model="]]:
+            self.expect(3, "--model is empty", "wait", *name, "--master=" + target)
+        self.expect(3, "invalid master", "wait", "--model=digits", "--master=http://localhost:1")
+
+    def test_a_name_that_no_retry_helps_has_failed(self):
+        _, target = self.serve()
+        waiting = self.start(peer.MUSTER, "wait", "--model=" + "m" * 300, "--master=" + target, "--json")
+        self.assertEqual(waiting.wait(PATIENCE), 3, waiting.text())
+        self.assertEqual(json.loads([line for line in waiting.lines if line.startswith("{")][-1])["outcome"], "failed")
 
     def test_a_wait_by_name_outlasts_the_server(self):
         held = peer.hold_port()
