@@ -106,73 +106,118 @@ parse (int argc, char **argv, MusterCliOptions *options, gint64 *patience_us, ch
          take_places (options, words, error);
 }
 
-/* A directory is read on a thread of its own: where its file server is gone, the system may not
- * answer. Then the thread is left behind with this. */
+typedef void (*LookFunction) (const MusterDoctor *self, const char *place);
+
+/* Each place is looked at on a thread of its own: one that is silent leaves the others their time.
+ * Where a directory's file server is gone, the system may not answer. Then the thread is left
+ * behind with this. */
 typedef struct {
-  MusterDoctor doctor; /* with findings of its own (owned) */
-  const char *directory;
+  MusterDoctor doctor; /* with findings, and a master's with holders, of its own (owned) */
+  LookFunction look;
+  const char *place;
+  GThread *thread;
   GMutex lock;
   GCond changed;
-  gboolean is_read; /* guarded by lock */
-} Reading;
+  gboolean is_done; /* guarded by lock */
+} Looking;
 
 static gpointer
-run_reading (gpointer data)
+run_looking (gpointer data)
 {
-  Reading *self = data;
-  muster_doctor_look_at_directory (&self->doctor, self->directory);
+  Looking *self = data;
+  self->look (&self->doctor, self->place);
   g_mutex_lock (&self->lock);
-  self->is_read = TRUE;
+  self->is_done = TRUE;
   g_cond_signal (&self->changed);
   g_mutex_unlock (&self->lock);
   return NULL;
 }
 
+static Looking *
+looking_start (const MusterDoctor *doctor, LookFunction look, const char *place)
+{
+  Looking *self = g_new0 (Looking, 1);
+  self->doctor = *doctor;
+  self->doctor.findings = muster_findings_new ();
+  if (look == muster_doctor_look_at_master)
+    self->doctor.holders = g_ptr_array_new_with_free_func (g_free);
+  self->look = look;
+  self->place = place;
+  self->thread = g_thread_new ("muster-look", run_looking, self);
+  return self;
+}
+
 static gboolean
-await_reading (Reading *self, gint64 deadline_us)
+await_looking (Looking *self, gint64 deadline_us)
 {
   gboolean is_in_time = TRUE;
   g_mutex_lock (&self->lock);
-  while (!self->is_read && is_in_time)
+  while (!self->is_done && is_in_time)
     is_in_time = muster_wait_change (&self->changed, &self->lock, deadline_us);
-  const gboolean is_read = self->is_read;
+  const gboolean is_done = self->is_done;
   g_mutex_unlock (&self->lock);
-  return is_read;
+  return is_done;
 }
 
 static void
-look_at_directory (const MusterDoctor *self, const char *directory)
+looking_end (Looking *self, const MusterDoctor *doctor)
 {
-  Reading *reading = g_new0 (Reading, 1);
-  reading->doctor = *self;
-  reading->doctor.findings = muster_findings_new ();
-  reading->directory = directory;
-  GThread *thread = g_thread_new ("muster-read", run_reading, reading);
-  if (!await_reading (reading, muster_deadline_after (self->deadline_us, SPARE_US))) {
-    muster_findings_add (self->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY, directory,
-                         "check its file server and its mount: what saves there hangs, too; if it "
-                         "is only slow, set a longer --timeout",
-                         "the directory doesn't answer in time");
-    muster_findings_add_place (self->findings, directory, "no answer");
-    g_thread_unref (thread);
+  if (!await_looking (self, muster_deadline_after (self->doctor.deadline_us, SPARE_US))) {
+    const gboolean is_directory = self->look == muster_doctor_look_at_directory;
+    muster_findings_add (doctor->findings, MUSTER_FINDING_ERROR,
+                         is_directory ? MUSTER_CHECK_DIRECTORY : MUSTER_CHECK_MASTER, self->place,
+                         is_directory
+                             ? "check its file server and its mount: what saves there hangs, too; "
+                               "if it is only slow, set a longer --timeout"
+                             : "check the name server, and set a longer --timeout",
+                         "the %s doesn't answer in time", is_directory ? "directory" : "master");
+    muster_findings_add_place (doctor->findings, self->place, "no answer");
+    g_thread_unref (self->thread);
     return;
   }
-  g_thread_join (thread);
-  muster_findings_take (self->findings, reading->doctor.findings);
-  muster_findings_free (reading->doctor.findings);
-  g_free (reading);
+  g_thread_join (self->thread);
+  muster_findings_take (doctor->findings, self->doctor.findings);
+  muster_findings_free (self->doctor.findings);
+  if (self->doctor.holders != doctor->holders)
+    g_ptr_array_extend_and_steal (doctor->holders, self->doctor.holders);
+  g_free (self);
 }
 
-/* Masters first: what they say of their chiefs is compared with the directories. */
+static guint
+n_directories (char **words)
+{
+  guint n = 0;
+  for (char **word = words; *word != NULL; word++)
+    n += !is_master (*word);
+  return n;
+}
+
+static void
+look_at_all (const MusterDoctor *self, char **words, gboolean masters)
+{
+  g_autoptr (GPtrArray) all = g_ptr_array_new ();
+  if (masters && self->options->addresses != NULL)
+    g_ptr_array_add (all, looking_start (self, muster_doctor_look_at_tasks, "the cluster"));
+  for (char **word = words; *word != NULL; word++)
+    if (is_master (*word) == masters)
+      g_ptr_array_add (all, looking_start (self,
+                                           masters ? muster_doctor_look_at_master
+                                                   : muster_doctor_look_at_directory,
+                                           *word));
+  for (guint i = 0; i < all->len; i++)
+    looking_end (all->pdata[i], self);
+}
+
+/* Masters first: what they say of their chiefs is compared with the directories, to which they
+ * leave half of the time. */
 static void
 look (const MusterDoctor *self, char **words)
 {
-  for (char **word = words; *word != NULL; word++)
-    if (is_master (*word))
-      muster_doctor_look_at_master (self, *word);
-  for (char **word = words; *word != NULL; word++)
-    if (!is_master (*word))
-      look_at_directory (self, *word);
+  MusterDoctor first = *self;
+  if (n_directories (words) > 0)
+    first.deadline_us -= (self->deadline_us - muster_clock_now_us (muster_system_clock ())) / 2;
+  look_at_all (&first, words, TRUE);
+  look_at_all (self, words, FALSE);
 }
 
 int

