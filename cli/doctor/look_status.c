@@ -87,7 +87,7 @@ check_limits (Look *self)
 {
   for (gsize i = 0; i < self->status->n_limits; i++) {
     const Muster__Limit *limit = self->status->limits[i];
-    if (limit->refused > 0)
+    if (limit->refused > 0 && limit->used >= limit->limit - limit->limit / 10)
       muster_findings_add (self->doctor->findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_LIMIT,
                            self->target, "end what uses it, or raise the limit of `muster serve`",
                            "the limit of %s was reached: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
@@ -157,15 +157,24 @@ has_waiter (const Look *self, const char *model)
 static void
 check_prepared (Look *self, const Muster__Announcement *model)
 {
+  const gboolean was_reset = model->alive && model->phase == MUSTER__PHASE__UNKNOWN;
   const gint64 age_us = model->alive ? model->phase_age_us : model->lost_age_us;
   const Muster__Members *job = job_of (self, model->model);
   if (model->ready || age_us < self->doctor->patience_us || has_waiter (self, model->model) ||
       (job != NULL && job->waiting))
     return;
   g_autofree char *where = where_is (self, model->model);
+  g_autofree char *remedy =
+      was_reset ? g_strdup ("look at the chief's log and stack; it prepares the model again by its "
+                            "next step")
+                : g_strdup_printf ("`muster wait --meta-graph=FILE --master=%s` names what is "
+                                   "missing",
+                                   self->target);
   muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_CHIEF, where,
-                       "`muster wait --meta-graph=FILE` names what is missing",
-                       "the model isn't ready, although its chief has prepared it");
+                       remedy,
+                       was_reset ? "the model isn't ready: the master was reset, and its chief "
+                                   "hasn't prepared it since"
+                                 : "the model isn't ready, although its chief has prepared it");
 }
 
 static void
@@ -183,14 +192,14 @@ check_chief (Look *self, const Muster__Announcement *model)
 
 /* --- its saves --- */
 
-/* The last save that ended isn't durable. */
-static void
+/* The last save that ended isn't durable. TRUE if so. */
+static gboolean
 check_failed_saves (Look *self, const Muster__Announcement *model, const MusterSaveStatus *saves)
 {
   const gboolean was_saved = saves->step[MUSTER_SAVE_DURABLE] >= 0;
   if (saves->saving != NULL || saves->n_failed + saves->n_skipped == 0 ||
       (was_saved && saves->age_us[MUSTER_SAVE_DURABLE] <= saves->age_us[MUSTER_SAVE_REQUESTED]))
-    return;
+    return FALSE;
   g_autofree char *where = where_is (self, model->model);
   g_autofree char *age = muster_format_duration (saves->age_us[MUSTER_SAVE_DURABLE]);
   g_autofree char *last = was_saved ? g_strdup_printf ("the last durable one is %s old", age)
@@ -200,6 +209,7 @@ check_failed_saves (Look *self, const Muster__Announcement *model, const MusterS
       "run `muster doctor DIR` where the chief runs, for space and rights; its log has the error",
       "checkpoints can't be saved: %" G_GUINT64_FORMAT " failed, %" G_GUINT64_FORMAT " skipped; %s",
       saves->n_failed, saves->n_skipped, last);
+  return TRUE;
 }
 
 static gint64
@@ -209,12 +219,17 @@ sum_us (const gint64 *phases_us)
          phases_us[MUSTER_SAVE_PUBLISHING];
 }
 
+static gboolean
+is_slow (const Look *self, const MusterSaveStatus *saves)
+{
+  return saves->saving_age_us >=
+         MAX (self->doctor->patience_us, AS_LONG_AS_OTHERS * sum_us (saves->last_us));
+}
+
 static void
 check_slow_save (Look *self, const Muster__Announcement *model, const MusterSaveStatus *saves)
 {
-  if (saves->saving == NULL ||
-      saves->saving_age_us <
-          MAX (self->doctor->patience_us, AS_LONG_AS_OTHERS * sum_us (saves->last_us)))
+  if (saves->saving == NULL || !is_slow (self, saves))
     return;
   g_autofree char *where = where_is (self, model->model);
   g_autofree char *age = muster_format_duration (saves->saving_age_us);
@@ -248,11 +263,10 @@ check_saves (Look *self, const Muster__Announcement *model)
   g_autoptr (MusterSaveStatus) saves = muster_save_status_read (model->saves);
   if (!model->alive)
     return;
-  if (saves != NULL) {
-    check_failed_saves (self, model, saves);
+  if (saves != NULL)
     check_slow_save (self, model, saves);
-  }
-  check_old_checkpoint (self, model);
+  if (saves == NULL || !check_failed_saves (self, model, saves))
+    check_old_checkpoint (self, model);
 }
 
 /* --- its time --- */
@@ -414,21 +428,40 @@ is_preparing (const Look *self)
   return FALSE;
 }
 
+/* A save that blocks is a step itself, and one that takes long is told of. */
+static gboolean
+is_saving (const Look *self)
+{
+  for (gsize i = 0; i < self->status->n_models; i++) {
+    g_autoptr (MusterSaveStatus) saves = muster_save_status_read (self->status->models[i]->saves);
+    if (self->status->models[i]->alive && saves != NULL && saves->saving != NULL &&
+        !is_slow (self, saves))
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* The median is of the chief's small steps, too, and not of the time between steps: only a long
+ * stall is an error. */
 static void
 check_steps (Look *self)
 {
   const Muster__StatusResponse *status = self->status;
-  g_autofree char *stall = muster_status_stall (
-      status, MAX (self->doctor->patience_us, AS_LONG_AS_OTHERS * MAX (status->median_step_us, 0)));
-  if (stall != NULL && !is_preparing (self))
+  const gint64 limit_us =
+      MAX (self->doctor->patience_us, AS_LONG_AS_OTHERS * MAX (status->median_step_us, 0));
+  g_autofree char *stall = muster_status_stall (status, limit_us);
+  if (stall != NULL && !is_preparing (self) && !is_saving (self))
     muster_findings_add (
-        self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_STEP, self->target,
+        self->doctor->findings,
+        status->stalled_us >= AS_LONG_AS_OTHERS * limit_us ? MUSTER_FINDING_ERROR
+                                                           : MUSTER_FINDING_WARNING,
+        MUSTER_CHECK_STEP, self->target,
         muster_status_n_running (status) > 0
-            ? "a step blocks, at a queue or at a machine that is gone: the tasks' output says "
-              "where; "
-              "--step-timeout=TIME ends such a step"
-            : "a task stands still between two steps: look at its stack, with gdb -p PID or py-spy "
-              "dump",
+            ? "set a longer --patience if steps take that long; else a step blocks, at a queue or "
+              "at a machine that is gone: the tasks' output says where, and --step-timeout=TIME "
+              "ends such a step"
+            : "set a longer --patience if the data take that long; else a task stands still "
+              "between two steps: look at its stack, with gdb -p PID or py-spy dump",
         "%s", stall);
 }
 

@@ -131,19 +131,21 @@ MUSTER_TEST (DoctorStatus, tells_of_a_server_that_stops)
                        "the server stops in 12.0 s at the latest");
 }
 
-MUSTER_TEST (DoctorStatus, tells_of_limits_that_were_reached)
+MUSTER_TEST (DoctorStatus, tells_of_limits_that_are_reached)
 {
   g_auto (Fixture) all;
   Muster__Limit limit = MUSTER__LIMIT__INIT, *limits[] = {&limit};
   fixture_init (&all);
   limit.name = (char *)"sessions";
-  limit.used = 4;
+  limit.used = 1;
   limit.limit = 5;
   limit.refused = 3;
   all.status.limits = limits;
   all.status.n_limits = 1;
+  MUSTER_EXPECT_EQ (n_found (&all), 0u);
+  limit.used = 5;
   MUSTER_EXPECT_STREQ (only (&all, MUSTER_FINDING_WARNING, MUSTER_CHECK_LIMIT),
-                       "the limit of sessions was reached: 4 of 5 in use, refused 3 times");
+                       "the limit of sessions was reached: 5 of 5 in use, refused 3 times");
 }
 
 MUSTER_TEST (DoctorStatus, wants_a_durable_checkpoint_in_an_hour)
@@ -187,6 +189,30 @@ MUSTER_TEST (DoctorStatus, counts_failed_saves_only_until_one_succeeds)
       "checkpoints can't be saved: 2 failed, 0 skipped; the last durable one is 1m00s old");
 }
 
+MUSTER_TEST (DoctorStatus, wants_no_more_saves_where_each_fails)
+{
+  g_auto (Fixture) all;
+  fixture_init (&all);
+  fixture_add_saves (&all);
+  all.saved.age_us[MUSTER_SAVE_REQUESTED] = MUSTER_SECOND;
+  all.model.durable_step = -1;
+  muster_save_status_fill (&all.saves, &all.saved);
+  MUSTER_EXPECT_TRUE (
+      g_str_has_prefix (only (&all, MUSTER_FINDING_ERROR, MUSTER_CHECK_SAVE), "checkpoints can't"));
+}
+
+MUSTER_TEST (DoctorStatus, takes_no_save_that_blocks_for_a_stall)
+{
+  g_auto (Fixture) all;
+  fixture_init (&all);
+  fixture_add_saves (&all);
+  all.status.stalled_us = MINUTE / 2;
+  all.saved.saving = (char *)"run/model.ckpt-50";
+  all.saved.saving_age_us = MUSTER_SECOND;
+  muster_save_status_fill (&all.saves, &all.saved);
+  MUSTER_EXPECT_EQ (n_found (&all), 0u);
+}
+
 MUSTER_TEST (DoctorStatus, tells_of_a_save_that_takes_much_longer_than_the_last)
 {
   g_auto (Fixture) all;
@@ -212,8 +238,17 @@ MUSTER_TEST (DoctorStatus, compares_a_step_with_the_others)
   all.status.median_step_us = 4 * MUSTER_SECOND;
   MUSTER_EXPECT_EQ (n_found (&all), 0u);
   all.status.median_step_us = MUSTER_SECOND;
-  MUSTER_EXPECT_STREQ (only (&all, MUSTER_FINDING_ERROR, MUSTER_CHECK_STEP),
+  MUSTER_EXPECT_STREQ (only (&all, MUSTER_FINDING_WARNING, MUSTER_CHECK_STEP),
                        "no step has ended for 30.0 s, 0 running");
+}
+
+MUSTER_TEST (DoctorStatus, takes_only_a_long_stall_for_an_error)
+{
+  g_auto (Fixture) all;
+  fixture_init (&all);
+  all.status.stalled_us = 2 * MINUTE;
+  MUSTER_EXPECT_STREQ (only (&all, MUSTER_FINDING_ERROR, MUSTER_CHECK_STEP),
+                       "no step has ended for 2m00s, 0 running");
 }
 
 static gboolean
@@ -234,8 +269,10 @@ has_remedy (gint64 n_running, const char *begins)
 
 MUSTER_TEST (DoctorStatus, tells_a_step_that_blocks_from_a_task_that_stands_still)
 {
-  MUSTER_EXPECT_TRUE (has_remedy (1, "a step blocks"));
-  MUSTER_EXPECT_TRUE (has_remedy (0, "a task stands still"));
+  MUSTER_EXPECT_TRUE (
+      has_remedy (1, "set a longer --patience if steps take that long; else a step"));
+  MUSTER_EXPECT_TRUE (
+      has_remedy (0, "set a longer --patience if the data take that long; else a task"));
 }
 
 MUSTER_TEST (DoctorStatus, names_what_most_of_the_time_is_lost_to)
@@ -302,6 +339,19 @@ MUSTER_TEST (DoctorStatus, tells_of_a_prepared_model_that_is_not_ready)
   all.model.ready = FALSE;
   MUSTER_EXPECT_STREQ (only (&all, MUSTER_FINDING_ERROR, MUSTER_CHECK_CHIEF),
                        "the model isn't ready, although its chief has prepared it");
+  MUSTER_EXPECT_STREQ (g_array_index (muster_findings_list (all.findings), MusterFinding, 0).remedy,
+                       "`muster wait --meta-graph=FILE --master=" TARGET "` names what is missing");
+}
+
+MUSTER_TEST (DoctorStatus, tells_a_reset_from_a_model_that_lacks_something)
+{
+  g_auto (Fixture) all;
+  fixture_init (&all);
+  all.model.ready = all.model.prepared = FALSE;
+  all.model.phase = MUSTER__PHASE__UNKNOWN;
+  MUSTER_EXPECT_STREQ (only (&all, MUSTER_FINDING_ERROR, MUSTER_CHECK_CHIEF),
+                       "the model isn't ready: the master was reset, and its chief hasn't prepared "
+                       "it since");
 }
 
 MUSTER_TEST (DoctorStatus, takes_no_stall_for_a_cause_while_the_chief_prepares)
