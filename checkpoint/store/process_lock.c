@@ -115,21 +115,22 @@ muster_process_lock_free (MusterProcessLock *self)
 /* A line of /proc/locks, "1: POSIX  ADVISORY  READ 4711 fd:00:123 0 EOF"; one that waits has "->"
  * after the number. */
 static gboolean
-is_lock_of (const char *line, const struct stat *file)
+is_lock_of (const char *line, const struct stat *file, int *process)
 {
   unsigned major_number, minor_number;
   unsigned long long inode;
-  return sscanf (line, "%*d: POSIX %*s %*s %*d %x:%x:%llu", &major_number, &minor_number, &inode) ==
-             3 &&
+  return sscanf (line, "%*d: POSIX %*s %*s %d %x:%x:%llu", process, &major_number, &minor_number,
+                 &inode) == 4 &&
          inode == file->st_ino && makedev (major_number, minor_number) == file->st_dev;
 }
 
-guint
+GArray *
 muster_process_lock_holders (const char *path)
 {
   struct flock any = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
   struct stat file;
-  guint n = 0;
+  int process = 0;
+  GArray *found = g_array_new (FALSE, FALSE, sizeof (int));
   g_autofree char *text = NULL;
   const int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const gboolean is_held =
@@ -137,10 +138,14 @@ muster_process_lock_holders (const char *path)
   if (fd >= 0)
     close (fd);
   if (!is_held)
-    return 0;
+    return found;
   (void)g_file_get_contents ("/proc/locks", &text, NULL, NULL);
   g_auto (GStrv) lines = g_strsplit (text != NULL ? text : "", "\n", -1);
   for (char **line = lines; *line != NULL; line++)
-    n += is_lock_of (*line, &file);
-  return MAX (n, 1);
+    if (is_lock_of (*line, &file, &process))
+      g_array_append_val (found, process);
+  process = 0;
+  if (found->len == 0)
+    g_array_append_val (found, process);
+  return found;
 }

@@ -22,8 +22,9 @@ MusterProcessLock *muster_process_lock_new (int fd, gboolean is_shared);
 MusterProcessLock *muster_process_lock_again (int path_fd, gboolean is_shared, gboolean *known);
 void muster_process_lock_free (MusterProcessLock *self);
 
-/* How many other processes hold a lock of the file; those of other machines, which can't be told
- * apart, count as one. It takes no lock, and must not be called by a process that holds one. */
-guint muster_process_lock_holders (const char *path);
+/* The other processes that hold a lock of the file (transfer full) (element-type int); those of
+ * other machines, which can't be told apart, are one, 0. It takes no lock, and must not be called
+ * by a process that holds one. */
+GArray *muster_process_lock_holders (const char *path);
 
 G_END_DECLS

@@ -142,18 +142,54 @@ check_chief (const Look *self)
   }
 }
 
+/* "the chief of 'digits', epoch 3, at HOST:71 (0123abcd)" */
+static gboolean
+is_of_record (const Look *self, int process)
+{
+  const char *chief = self->record != NULL ? self->record->chief : NULL;
+  g_autofree char *at = g_strdup_printf (" at %s:%d (", g_get_host_name (), process);
+  return chief != NULL && strstr (chief, at) != NULL;
+}
+
+/* The one that the side file names has fenced the others. */
+static void
+check_several (const Look *self, const GArray *processes)
+{
+  g_autoptr (GString) others = g_string_new (NULL);
+  gboolean has_named = FALSE;
+  for (guint i = 0; i < processes->len; i++) {
+    const int process = g_array_index (processes, int, i);
+    if (is_of_record (self, process))
+      has_named = TRUE;
+    else
+      g_string_append_printf (others, "%s%d", others->len > 0 ? ", " : "", process);
+  }
+  if (has_named)
+    muster_findings_add (
+        self->doctor->findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_DIRECTORY, self->directory,
+        "end it, if it is a chief that hangs; another job needs a directory of its "
+        "own",
+        "PID %s still runs, but saves no more here: it was replaced by %s", others->str,
+        self->record->chief);
+  else
+    muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY,
+                         self->directory, "end all but one: each job needs a directory of its own",
+                         "%u processes save here at once, PID %s; the last to come was %s",
+                         processes->len, others->str,
+                         self->record != NULL && self->record->chief != NULL ? self->record->chief
+                                                                             : "unknown");
+}
+
 static void
 check_holders (Look *self)
 {
   g_autofree char *path = path_of (self, MUSTER_HOLD_FILE);
-  if (muster_storage_is_local (NULL, self->directory))
-    self->n_processes = muster_process_lock_holders (muster_local_path (path));
-  if (self->n_processes > 1)
-    muster_findings_add (
-        self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY, self->directory,
-        "end all but one: each job needs a directory of its own",
-        "%u processes save here at once; the last to come was %s", self->n_processes,
-        self->record != NULL && self->record->chief != NULL ? self->record->chief : "unknown");
+  if (muster_storage_is_local (NULL, self->directory)) {
+    g_autoptr (GArray) processes = muster_process_lock_holders (muster_local_path (path));
+    self->n_processes = processes->len;
+    if (processes->len > 1)
+      check_several (self, processes);
+  }
   if (self->record != NULL && self->record->chief != NULL)
     check_chief (self);
 }
@@ -424,6 +460,16 @@ check_space (const Look *self)
                        "the disk is full: %s are free, a checkpoint needs %s", left, needed);
 }
 
+/* A job notes in the side file that it has taken the directory, and each save. */
+static gint64
+unchanged_us (const Look *self)
+{
+  g_autofree char *path = path_of (self, MUSTER_RECORD_FILE);
+  MusterStorageInfo info;
+  return muster_storage_stat (muster_cli_storage (), path, &info, NULL) ? wall_us () - info.mtime_us
+                                                                        : G_MAXINT64;
+}
+
 static void
 check_age (const Look *self)
 {
@@ -436,7 +482,7 @@ check_age (const Look *self)
     muster_findings_add (self->doctor->findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_CLOCK,
                          last->prefix, "set both clocks, as with chrony or systemd-timesyncd",
                          "clocks differ: by its own time it is saved %s from now", age);
-  if (age_us >= OLD_US && self->n_processes > 0)
+  if (age_us >= OLD_US && self->n_processes > 0 && unchanged_us (self) >= OLD_US)
     muster_findings_add (self->doctor->findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_SAVE,
                          self->directory,
                          "read the log of the job that saves here; save more often with "

@@ -268,13 +268,31 @@ class Jobs(TestCase):
     def test_two_jobs_in_one_directory(self):
         first, second = (self.serve()[1] for _ in range(2))
         words = [WITHOUT_END, "--checkpoint-dir=" + self.run_dir, "--save-secs=1h"]
-        self.train(first, *words)
+        one = self.train(first, *words)
         self.train(second, *words)
-        self.assert_finds(self.doctor(self.run_dir), "directory", "2 processes save here at once")
+        found = self.doctor(self.run_dir)
+        self.assert_finds(found, "directory", "PID %d still runs" % one.process.pid, "it was replaced by the chief of", "end it", severity="warning")
         found = self.doctor(first, self.run_dir)
         self.assertTrue(any("another job has taken it" in finding["what"] for finding in found["findings"]), found)
         found = self.doctor(second, self.run_dir)
         self.assertFalse(any("another job has taken it" in finding["what"] for finding in found["findings"]), found)
+
+
+    def test_a_job_that_has_just_resumed_from_an_old_checkpoint(self):
+        self.saved()
+        os.remove(os.path.join(self.run_dir, "checkpoint.muster"))
+        with open(os.path.join(self.run_dir, "checkpoint"), "w", encoding="utf-8") as file:
+            file.write('model_checkpoint_path: "model.ckpt-40"\n')
+        before, old = os.listdir(self.run_dir), time.time() - 9 * 3600
+        for name in before:
+            os.utime(os.path.join(self.run_dir, name), (old, old))
+        _, target = self.serve()
+        self.train(target, WITHOUT_END, "--checkpoint-dir=" + self.run_dir, "--save-secs=1h")
+        found = self.doctor(self.run_dir)
+        self.assertEqual(found["findings"], [], found)
+        self.assertIn("9h0", found["places"][0]["state"])
+        os.utime(os.path.join(self.run_dir, "checkpoint.muster"), (old, old))
+        self.assert_finds(self.doctor(self.run_dir), "save", "the newest checkpoint is 9h0", severity="warning")
 
 
 class Directories(TestCase):
