@@ -33,6 +33,7 @@ MODULES = {
     "saver": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "master", "saver/builder", "saver/directory", "saver/tiers"],
     "saver/async": ["base", "graph", "master", "saver/builder", "saver"],
     "session": ["base", "graph", "graph/meta_graph", "rpc", "rpc/client", "master", "ready", "saver"],
+    "session/peer": ["base", "checkpoint/store", "checkpoint/stores", "rpc", "rpc/proto", "rpc/client"],
     "session/cluster": ["base", "base/files", "rpc", "rpc/proto", "master", "master/remote"],
     "train/goodput": ["base"],
     "train/completion": ["base", "graph", "graph/meta_graph", "saver/builder"],
@@ -73,5 +74,5 @@ MODULES = {
     "cli/checkpoint": ["base/files", "graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "checkpoint/edit", "saver/tiers", "cli/output", "cli/common", "cli/terminal"],
     "cli/commands": ["base", "graph", "checkpoint/store", "checkpoint/s3", "checkpoint/stores", "rpc", "rpc/proto", "rpc/client", "rpc/server", "master", "master/remote", "ready", "saver/tiers", "session/cluster", "train/completion", "train/monitored", "train/position", "train/evaluation", "train", "engine/session", "tensorflow", "status", "server", "cli/output", "cli/common", "cli/terminal"],
     "cli/doctor": ["base", "base/files", "checkpoint/store", "checkpoint/stores", "checkpoint/state", "rpc", "rpc/proto", "master", "master/remote", "saver/directory", "saver/tiers", "status", "cli/output", "cli/common", "cli/checkpoint"],
-    "cli": ["base", "engine/session", "tensorflow", "cli/output", "cli/common", "cli/certs", "cli/terminal", "cli/checkpoint", "cli/commands", "cli/doctor"],
+    "cli": ["base", "session/peer", "engine/session", "tensorflow", "cli/output", "cli/common", "cli/certs", "cli/terminal", "cli/checkpoint", "cli/commands", "cli/doctor"],
 }

@@ -10,6 +10,7 @@
 #include "cli/output/table.h"
 #include "cli/terminal/interrupt.h"
 #include "engine/session/local_master.h"
+#include "session/peer/peer_storage_private.h"
 #include "tensorflow/tensorflow_master.h"
 
 #include <locale.h>
@@ -126,6 +127,7 @@ main (int argc, char **argv)
   signal (SIGPIPE, SIG_IGN);   /* output whose reader is gone ends no training and no server */
   muster_local_master_offer ();
   muster_tensorflow_master_offer ();
+  muster_peer_storage_offer ();
   muster_cli_log_begin ();
   if (argc < 2) {
     print_help (stderr);

@@ -15,6 +15,8 @@
 #define MOST_CLAIMS 5
 /* A fast tier whose directory stays locked for longer is dropped. */
 #define LOCK_US (30 * MUSTER_SECOND)
+/* How often a tier that another process holds is asked for. */
+#define HOLD_AGAIN_US (500 * MUSTER_MILLISECOND)
 
 MusterCheckpointDirectory *
 muster_saver_tier (MusterSaver *self, guint tier, const char **directory,
@@ -101,6 +103,30 @@ bound_for (MusterSaver *self, guint tier, gint64 deadline_us)
                     muster_deadline_after (muster_clock_now_us (self->clock), LOCK_US));
 }
 
+/* A tier in another server's memory is one process's, as long as that lives. One that was killed
+ * leaves it within this time. */
+static gboolean
+hold_one (MusterSaver *self, MusterStorage *storage, guint tier, const char *directory,
+          gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  MusterCheckpointDirectory *home = &self->tiers->fast[tier].checkpoints;
+  if (muster_storage_can_rename (storage, directory) ||
+      muster_checkpoint_directory_is_held (home, directory))
+    return TRUE;
+  for (;;) {
+    GError *failure = NULL;
+    if (muster_checkpoint_directory_hold (home, storage, NULL, directory, &failure))
+      return TRUE;
+    const gint64 again_us = muster_clock_now_us (self->clock) + HOLD_AGAIN_US;
+    if (!muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) || again_us > deadline_us ||
+        !muster_clock_wait_until (self->clock, again_us, cancellable, NULL)) {
+      g_propagate_error (error, failure);
+      return FALSE;
+    }
+    g_error_free (failure);
+  }
+}
+
 /* Creates a missing directory. */
 static gboolean
 claim_one (MusterCheckpointDirectory *tier, MusterStorage *storage, MusterLease *lease,
@@ -133,7 +159,9 @@ claim_each (MusterSaver *self, MusterStorage *storage, MusterLease *lease, const
     GError *failure = NULL;
     const gint64 bound_us = bound_for (self, i, deadline_us);
     if (is_in_use (self, i) &&
-        !claim_one (tier, storage, lease, directory, bound_us, cancellable, &failure) &&
+        !((i == self->tiers->n ||
+           hold_one (self, storage, i, directory, bound_us, cancellable, &failure)) &&
+          claim_one (tier, storage, lease, directory, bound_us, cancellable, &failure)) &&
         !may_go_on_without (self, i, durable, failure, error))
       return FALSE;
   }

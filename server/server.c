@@ -11,6 +11,7 @@
 #include "server/gateway/gateway.h"
 #include "server/http/http_service.h"
 #include "server/services/announce_service.h"
+#include "server/services/files_service.h"
 #include "server/services/health_service.h"
 #include "server/services/master_service.h"
 #include "server/services/member_service.h"
@@ -133,6 +134,7 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   muster_limits_measure (self->limits, MUSTER_LIMIT_STREAMS, measure_streams, self);
   muster_rpc_server_allow_users (self->rpc, wanted->users, wanted->n_users);
   self->methods = g_ptr_array_new_with_free_func (g_free);
+  self->files = muster_held_files_new (wanted->file_bytes);
   gint64 lease_us = wanted->chief_lease_us > 0 ? wanted->chief_lease_us : DEFAULT_CHIEF_LEASE_US;
   self->registry = muster_chief_registry_new (self->clock, lease_us);
   self->hub = muster_readiness_hub_new (master, self->registry, self->clock);
@@ -150,6 +152,7 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   muster_announce_service_enter (self->announcing);
   muster_member_service_enter (self->membership);
   muster_status_service_enter (self);
+  muster_files_service_enter (self);
   muster_health_service_enter (self->health, self->rpc);
   return self;
 }
@@ -172,6 +175,7 @@ muster_server_free (MusterServer *self)
   muster_status_watch_free (self->status_watch);
   muster_health_service_free (self->health);
   g_ptr_array_unref (self->methods);
+  muster_held_files_free (self->files);
   muster_chief_registry_free (self->registry);
   muster_session_reaper_free (self->reaper);
   muster_sessions_free (self->sessions);
@@ -313,6 +317,7 @@ muster_server_stop (MusterServer *self, gint64 grace_us)
   muster_health_service_stop (self->health);
   muster_announce_service_stop (self->announcing);
   muster_member_service_stop (self->membership);
+  muster_files_service_stop (self);
   muster_status_watch_stop (self->status_watch);
   muster_session_reaper_stop (self->reaper);
   muster_readiness_service_stop (self->readiness);

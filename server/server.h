@@ -25,6 +25,7 @@ typedef struct {
   MusterServerLimits limits;
   const char *const *expected; /* (nullable) (array zero-terminated=1) models without which /readyz
                                   isn't ready */
+  guint64 file_bytes;          /* memory for other machines' checkpoints; 0: none are kept */
   gint64 chief_lease_us;       /* 0: 15 s: a chief that is silent for this long loses its model */
   gint64 idle_session_us; /* 0: never: close sessions of clients that don't renew if unused for this
                              long */

@@ -99,6 +99,11 @@ static const GOptionEntry more_entries[] = {
      "maximum memory for tensors, graphs, tables and messages together, as 8GiB or 50% of the "
      "machine's memory or of the control group's limit (default: 80%)",
      "SIZE"},
+    {"checkpoint-memory", 0, 0, G_OPTION_ARG_STRING, AT (checkpoint_memory),
+     "memory for the checkpoints of other machines, which use it as "
+     "--fast-dir=grpc://HOST:PORT/NAME; "
+     "as 8GiB or 50% (default: none)",
+     "SIZE"},
     {"idle-session", 0, 0, G_OPTION_ARG_STRING, AT (idle_session),
      "time after which idle sessions are closed (default: never; sessions of muster's clients "
      "are closed when the client is gone)",
@@ -119,11 +124,27 @@ void
 muster_serve_options_clear (MusterServeOptions *self)
 {
   char **texts[] = {
-      &self->listen,       &self->health_listen, &self->http,       &self->target,
-      &self->tls_cert,     &self->tls_key,       &self->tls_ca,     &self->token,
-      &self->master_cert,  &self->master_key,    &self->master_ca,  &self->master_token,
-      &self->idle_session, &self->chief_lease,   &self->max_memory, &self->config,
-      &self->grace,        &self->log_level,     &self->log_format, &self->task,
+      &self->listen,
+      &self->health_listen,
+      &self->http,
+      &self->target,
+      &self->tls_cert,
+      &self->tls_key,
+      &self->tls_ca,
+      &self->token,
+      &self->master_cert,
+      &self->master_key,
+      &self->master_ca,
+      &self->master_token,
+      &self->idle_session,
+      &self->chief_lease,
+      &self->max_memory,
+      &self->config,
+      &self->checkpoint_memory,
+      &self->grace,
+      &self->log_level,
+      &self->log_format,
+      &self->task,
   };
   for (gsize i = 0; i < G_N_ELEMENTS (texts); i++)
     g_clear_pointer (texts[i], g_free);

@@ -19,6 +19,7 @@ typedef struct {
   char *master_cert, *master_key, *master_ca, *master_token; /* (owned) (nullable) files */
   char *idle_session, *chief_lease, *grace;                  /* (owned) (nullable) times */
   char *max_memory;                                          /* (owned) (nullable) a size */
+  char *checkpoint_memory;                                   /* (owned) (nullable) likewise */
   char **allow_users;                                        /* (owned) (nullable) */
   GArray *users;                /* (owned) (nullable) (element-type guint32) those of allow_users */
   char **data_dirs;             /* (owned) (nullable) */

@@ -37,23 +37,22 @@ check_names (const MusterServeOptions *self, const char *name, char **given, con
 }
 
 static gboolean
-read_memory (const MusterServeOptions *self, gsize *n_bytes, GError **error)
+read_memory (const MusterServeOptions *self, const char *name, const char *text, guint64 *n_bytes,
+             GError **error)
 {
-  const char *text = self->max_memory != NULL ? self->max_memory : DEFAULT_MAX_MEMORY;
-  guint64 read;
-  if (!muster_cli_memory_size (text, muster_memory_total (), &read, error)) {
-    g_prefix_error (error, "%s: ", muster_serve_options_name (self, "max-memory"));
-    return FALSE;
-  }
-  *n_bytes = (gsize)read;
-  return TRUE;
+  if (muster_cli_memory_size (text, muster_memory_total (), n_bytes, error))
+    return TRUE;
+  g_prefix_error (error, "%s: ", muster_serve_options_name (self, name));
+  return FALSE;
 }
 
 static gboolean
 read_limits (const MusterServeOptions *self, MusterServerLimits *limits, GError **error)
 {
-  gsize memory_bytes;
-  if (!read_memory (self, &memory_bytes, error))
+  guint64 memory_bytes;
+  if (!read_memory (self, "max-memory",
+                    self->max_memory != NULL ? self->max_memory : DEFAULT_MAX_MEMORY, &memory_bytes,
+                    error))
     return FALSE;
   *limits = self->limits;
   limits->memory_bytes = memory_bytes;
@@ -116,6 +115,9 @@ muster_serve_options_server (MusterServeOptions *self, MusterServerOptions *serv
       !check_names (self, "expect", self->expected, "", "a model's name", error) ||
       !check_names (self, "http-host", self->http_hosts, "/: ", "a host name", error) ||
       !read_credentials (self, error) || !read_limits (self, &options.limits, error) ||
+      (self->checkpoint_memory != NULL &&
+       !read_memory (self, "checkpoint-memory", self->checkpoint_memory, &options.file_bytes,
+                     error)) ||
       !read_time (self, "idle-session", self->idle_session, &options.idle_session_us, error) ||
       !read_grace (self, error) ||
       !read_time (self, "chief-lease", self->chief_lease, &options.chief_lease_us, error))

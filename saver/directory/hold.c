@@ -36,8 +36,6 @@ muster_checkpoint_directory_hold (MusterCheckpointDirectory *self, MusterStorage
   g_autofree char *path = g_build_filename (directory, MUSTER_HOLD_FILE, NULL);
   g_autoptr (GError) failure = NULL;
 
-  if (!muster_storage_can_rename (storage, directory))
-    return TRUE;
   MusterStorageLock *lock = muster_storage_lock (
       storage, path, lease != NULL ? MUSTER_LOCK_PROCESS_SHARED : MUSTER_LOCK_PROCESS, &failure);
   if (lock != NULL) {

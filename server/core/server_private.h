@@ -6,6 +6,7 @@
 #include "ready/member_registry_private.h"
 #include "rpc/server/rpc_server_private.h"
 #include "server/core/handler_pool.h"
+#include "server/core/held_files.h"
 #include "server/core/histogram.h"
 #include "server/core/known_graphs.h"
 #include "server/core/limits.h"
@@ -48,6 +49,7 @@ struct _MusterServer {
   MusterMemberRegistry *members;     /* (owned by membership) */
   MusterStatusWatch *status_watch;   /* (owned) */
   MusterHandlerPool *handler_pool;   /* (owned) */
+  MusterHeldFiles *files;            /* (owned) other machines' checkpoints */
   MusterGateway *gateway;            /* (owned) (nullable) if the master is behind gRPC */
   gboolean is_of_cluster;            /* it stands before a task of TensorFlow's cluster */
   MusterHealthService *health;       /* (owned) */

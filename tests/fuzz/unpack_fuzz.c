@@ -7,6 +7,7 @@
 #include "graph/proto/meta_graph_text.pb-c.h"
 #include "graph/proto/op_def.pb-c.h"
 #include "rpc/proto/cluster.pb-c.h"
+#include "rpc/proto/files.pb-c.h"
 #include "rpc/proto/health.pb-c.h"
 #include "rpc/proto/master.pb-c.h"
 #include "rpc/proto/muster.pb-c.h"

@@ -119,6 +119,8 @@ MUSTER_TEST (Secured, refuses_who_lacks_the_token_but_reports_its_health)
       "/muster.Readiness/Renew",
       "/muster.Readiness/Claim",
       "/muster.Readiness/Announce",
+      "/muster.Files/Read",
+      "/muster.Files/Hold",
   };
   g_auto (Secured) f = secured_start ();
   g_autoptr (MusterRpcCredentials) shown =
