@@ -5,6 +5,7 @@
  * where feeding copies nothing and reads once, and wherever the restore op alone wouldn't do. Each
  * byte is read twice at most, the second time from the page cache. */
 #include "saver/probe_private.h"
+#include "saver/restore_parts_private.h"
 #include "saver/restore_private.h"
 
 /* There are two ways. The plain one runs the graph's restore op: the master reads the files, after
@@ -365,20 +366,86 @@ feed_here (MusterRestoreRun *self, GError **error)
   return batch.targets->len == 0 || feed_batch (self, &batch, error);
 }
 
+/* Returns TRUE for a large value of numbers that goes to one variable as it is. */
+static gboolean
+goes_in_parts (const MusterRestoreRun *self, const MusterAssignment *assignment)
+{
+  static const char *const ops[] = {"Assign", "AssignVariableOp", NULL};
+  if (assignment->n_uses != 1 || assignment->variable == NULL || self->options->reshape)
+    return FALSE;
+  const guint index = use_of (self, assignment, 0);
+  const MusterBundleEntry *entry = self->match.entries[index];
+  return self->match.sizes[index] > BATCH_BYTES && entry->dtype != MUSTER_STRING &&
+         entry->n_dims > 0 && !wanted_at (self, index)->is_reshaped &&
+         g_strv_contains (ops, assignment->op->kind->op);
+}
+
+static gboolean
+assign_in_parts (MusterRestoreRun *self, const MusterAssignment *assignment, GError **error)
+{
+  const guint index = use_of (self, assignment, 0);
+  g_autofree char *scope = g_strdup_printf (
+      "muster_restore/%08x", (guint32)(muster_clock_random (self->saver->clock) * G_MAXUINT32));
+  const MusterPartsOf parts = {.session = self->session,
+                               .graph = self->match.plan->graph,
+                               .assign = assignment->op,
+                               .reader = self->match.reader,
+                               .entry = self->match.entries[index],
+                               .slice = wanted_at (self, index)->slice,
+                               .scope = scope,
+                               .most = BATCH_BYTES,
+                               .deadline_us = self->deadline_us,
+                               .cancellable = self->cancellable};
+  GError *failure = NULL;
+  self->is_torn = TRUE;
+  if (!muster_restore_in_parts (&parts, &self->is_masters, &failure)) {
+    if (!self->is_masters)
+      return muster_match_judge (&self->match, failure, error);
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+  self->done += self->match.sizes[index];
+  report_progress (self);
+  return TRUE;
+}
+
+static gboolean
+check_size (const MusterRestoreRun *self, guint index, GError **error)
+{
+  if (self->match.sizes[index] <= TENSOR_BYTES)
+    return TRUE;
+  g_autofree char *text = muster_format_size (self->match.sizes[index]);
+  return muster_fail (
+      error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+      "'%s' has %s, which is too large for a message to the master; restore it without renaming",
+      wanted_at (self, index)->name, text);
+}
+
 static gboolean
 check_sizes (const MusterRestoreRun *self, GError **error)
 {
-  for (guint i = 0; i < self->match.plan->wanted->len; i++) {
-    const guint64 size = self->match.sizes[i];
-    if (size <= TENSOR_BYTES)
-      continue;
-    g_autofree char *text = muster_format_size (size);
-    return muster_fail (
-        error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-        "'%s' has %s, which is too large for a message to the master; restore it without renaming",
-        wanted_at (self, i)->name, text);
+  for (guint i = 0; i < self->runnable->len; i++) {
+    const MusterAssignment *assignment = runnable_at (self, i);
+    for (guint use = 0; use < assignment->n_uses && !goes_in_parts (self, assignment); use++)
+      if (!check_size (self, use_of (self, assignment, use), error))
+        return FALSE;
   }
   return TRUE;
+}
+
+/* Feeds a batch of small ones, or one that goes in parts, and goes on to the next. */
+static gboolean
+feed_next (MusterRestoreRun *self, guint *next, GError **error)
+{
+  g_auto (Batch) batch = {0};
+  self->is_masters = FALSE; /* the files may have changed since they were checked */
+  if (goes_in_parts (self, runnable_at (self, *next)))
+    return assign_in_parts (self, runnable_at (self, (*next)++), error);
+  fill_batch (self, &batch, next, BATCH_BYTES);
+  if (!read_batch (self, &batch, error))
+    return FALSE;
+  self->is_masters = self->is_torn = TRUE;
+  return feed_batch (self, &batch, error);
 }
 
 /* For a remote master, everything is checked first and then read again, so that memory holds one
@@ -390,16 +457,9 @@ feed_there (MusterRestoreRun *self, GError **error)
   silent.progress = NULL;
   if (!check_sizes (self, error) || !verify (self, &silent, error))
     return FALSE;
-  for (guint next = 0; next < self->runnable->len;) {
-    g_auto (Batch) batch = {0};
-    fill_batch (self, &batch, &next, BATCH_BYTES);
-    self->is_masters = FALSE; /* the files may have changed since they were checked */
-    if (!read_batch (self, &batch, error))
+  for (guint next = 0; next < self->runnable->len;)
+    if (!feed_next (self, &next, error))
       return FALSE;
-    self->is_masters = self->is_torn = TRUE;
-    if (!feed_batch (self, &batch, error))
-      return FALSE;
-  }
   return TRUE;
 }
 
