@@ -229,7 +229,6 @@ add_block (MusterHeldFiles *self, File *file, const MusterHeldBlock *block, GErr
   const MusterHeldBlock own = {g_bytes_ref (block->bytes), block->crc32c};
   g_array_append_val (file->blocks, own);
   file->size += size;
-  file->moved_us = now ();
   return TRUE;
 }
 
@@ -264,6 +263,7 @@ muster_held_files_append (MusterHeldFiles *self, guint64 upload, guint64 offset,
   File *file = find_upload (self, upload, error);
   if (file == NULL)
     return FALSE;
+  file->moved_us = now (); /* what makes room leaves this one */
   if (offset + g_bytes_get_size (block->bytes) == file->size && file->blocks->len > 0)
     return TRUE; /* the answer was lost */
   return offset == file->size ? add_block (self, file, block, error)
@@ -302,7 +302,7 @@ muster_held_files_sweep (MusterHeldFiles *self, const char *directory, const cha
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   if (!check (self, NULL, error))
     return FALSE;
-  drop_uploads (self, below, who, now () - age_us);
+  drop_uploads (self, below, who, now () - MAX (age_us, 0));
   return TRUE;
 }
 

@@ -502,7 +502,7 @@ peer_stat (MusterStorage *self, const char *path, MusterStorageInfo *info, GErro
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Response *response = stat_path (self, path, arena, error);
   if (response != NULL)
-    *info = (MusterStorageInfo){response->size, g_get_real_time () - response->age_us};
+    *info = (MusterStorageInfo){response->size, g_get_real_time () - MAX (response->age_us, 0)};
   return response != NULL;
 }
 
