@@ -79,6 +79,31 @@ class Probe(Cluster):
         self.assertEqual([name for name in os.listdir(folder) if "probe" in name], [])
         self.assertIn("restored " + prefix, peer.muster("prepare", *where(), "--checkpoint-dir=" + folder))
 
+    def test_large_variables_go_in_parts(self):
+        mounts, folder = self.mounts(), self.folder()
+        built = os.path.join(folder, "built.meta")
+        script = 'mount -t tmpfs none "$0" && exec "$@"'
+
+        def values():
+            return tf.reshape(tf.range(21 << 20), [3, 7 << 20]), tf.cast(tf.range(20 << 20), tf.float32)
+
+        with tf.Graph().as_default():
+            with tf.device("/job:ps/task:0"):
+                for name, value in zip("rq", values()):
+                    v1.Variable(value, name=name, use_resource=name == "q")
+            v1.add_to_collection(v1.GraphKeys.INIT_OP, v1.global_variables_initializer())
+            v1.train.Saver(sharded=True).export_meta_graph(built)
+        target = self.cluster(*mounts, "sh", "-c", script, folder)
+        peer.muster("prepare", "--meta-graph=" + built, "--master=" + target, "--timeout=60")
+        peer.muster("save", "--meta-graph=" + built, "--master=" + target, "--timeout=60", "--checkpoint-dir=" + folder)
+        target = self.cluster(*mounts, "sh", "-c", script, folder)
+        self.assertIn("restored ", peer.muster("prepare", "--meta-graph=" + built, "--master=" + target, "--checkpoint-dir=" + folder, "--timeout=60"))
+        with tf.Graph().as_default():
+            v1.train.import_meta_graph(built)
+            same = [tf.reduce_all(tf.equal(variable, value)) for variable, value in zip(v1.global_variables(), values())]
+            with v1.Session(target) as session:
+                self.assertEqual(session.run(same), [True, True])
+
     def test_is_content_where_all_tasks_see_it(self):
         folder = self.folder()
         where = ["--meta-graph=" + self.model(), "--master=" + self.cluster(), "--timeout=60"]
