@@ -88,8 +88,8 @@ typedef enum {
  * @holder: this chief's name in the checkpoint directory that it holds; NULL: it holds none (owned,
  *   nullable)
  * @failed: its run has failed: no other chief continues with the model as it is
- * @ended: why its run ended, for messages: the error of a run that failed, or "preempted"; NULL:
- *   unknown (owned, nullable)
+ * @ended: why its run ended, for messages: the error of a run that failed, "preempted", or "finished"
+ *   where it reached its last step; NULL: unknown (owned, nullable)
  * @same_graph: of a claim's result: that chief's graph is also the claimant's
  * @goodput: of the job (owned, nullable)
  * @drain: what it does when the master is about to stop
@@ -217,7 +217,7 @@ gboolean muster_announcement_equal (const MusterAnnouncement *a, const MusterAnn
  * muster_announcement_end_word:
  * @self: an announcement of a chief that isn't alive
  *
- * How its run ended, in a word: "failed", "preempted", or "lost" if it gave no reason.
+ * How its run ended, in a word: "failed", "preempted", "finished", or "lost" if it gave no reason.
  *
  * Returns: (transfer none): the word
  */

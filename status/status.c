@@ -34,6 +34,12 @@ ended (const Muster__Announcement *model)
   return model->failed ? "failed" : has (model->ended) ? model->ended : "lost";
 }
 
+gboolean
+muster_status_has_finished (const Muster__Announcement *model)
+{
+  return !model->alive && !model->failed && strcmp (model->ended, "finished") == 0;
+}
+
 MusterStatusState
 muster_status_state (const Muster__StatusResponse *status, const Muster__Announcement *model)
 {
@@ -47,6 +53,8 @@ muster_status_state (const Muster__StatusResponse *status, const Muster__Announc
     return (MusterStatusState){"waiting for tasks", MUSTER_STATUS_WARNING};
   if (model->failed)
     return (MusterStatusState){"failed", MUSTER_STATUS_BAD};
+  if (muster_status_has_finished (model))
+    return (MusterStatusState){"finished", MUSTER_STATUS_IDLE};
   if (!model->alive && !has_left && has (model->ended))
     return (MusterStatusState){"preempted", MUSTER_STATUS_WARNING};
   if (!model->alive && !has_left)
@@ -96,6 +104,8 @@ muster_status_chief (const Muster__Announcement *model)
                             age);
   if (model->phase == MUSTER__PHASE__PREPARED && model->prepared)
     return g_strdup_printf ("prepared the model and exited, %s ago", lost);
+  if (muster_status_has_finished (model))
+    return g_strdup_printf ("reached its last step %s ago", lost);
   const gboolean is_known = model->phase != MUSTER__PHASE__UNKNOWN; /* a reset clears it */
   const gboolean has_why = model->failed && has (model->ended);
   return g_strdup_printf ("%s %s ago%s%s%s%s", ended (model), lost, is_known ? ", while " : "",

@@ -17,8 +17,8 @@ typedef enum {
 } MusterStatusKind;
 
 /* A model's state in a word: "ready", "not ready", "over", the phase while it is prepared, "waiting
- * for tasks" if its job has too few, or how its chief's run ended: "failed", "preempted", "chief
- * lost". */
+ * for tasks" if its job has too few, or how its chief's run ended: "failed", "preempted",
+ * "finished", "chief lost". */
 typedef struct {
   const char *word; /* static */
   MusterStatusKind kind;
@@ -26,6 +26,9 @@ typedef struct {
 
 MusterStatusState muster_status_state (const Muster__StatusResponse *status,
                                        const Muster__Announcement *model);
+
+/* The chief's run reached its last step, and didn't end the job. */
+gboolean muster_status_has_finished (const Muster__Announcement *model);
 
 /* The steps that run now. */
 gint64 muster_status_n_running (const Muster__StatusResponse *status);

@@ -323,14 +323,17 @@ is_reached (MusterTrainingHook *self)
 /* Others would take an end without a word for a crash. The account of the job's time is in the last
  * save, which knows that the run was stopped. */
 static void
-announce_preemption (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable)
+announce_end (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable)
 {
-  static char preempted[] = "preempted";
+  static char preempted[] = "preempted", finished[] = "finished";
   MusterPreemption *preemption = self->training->session.preemption;
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
-  if (self->lease == NULL || preemption == NULL || !muster_preemption_is_requested (preemption))
+  if (self->trained->is_reached)
+    announcement.ended = finished;
+  else if (preemption != NULL && muster_preemption_is_requested (preemption))
+    announcement.ended = preempted;
+  if (self->lease == NULL || announcement.ended == NULL)
     return;
-  announcement.ended = preempted;
   (void)muster_lease_announce (self->lease, &announcement,
                                MIN (in_us (self, ANNOUNCE_US), deadline_us), cancellable, NULL);
 }
@@ -353,10 +356,10 @@ note_end (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellabl
 static gboolean
 end_job (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  if (!self->trained->is_reached)
-    announce_preemption (self, deadline_us, cancellable);
-  if (!self->training->ends_job || !self->trained->is_reached)
+  if (!self->training->ends_job || !self->trained->is_reached) {
+    announce_end (self, deadline_us, cancellable);
     return TRUE;
+  }
   note_end (self, deadline_us, cancellable);
   if (self->lease == NULL ||
       announce (self, MUSTER_CHIEF_OVER, MIN (in_us (self, ANNOUNCE_OVER_US), deadline_us),

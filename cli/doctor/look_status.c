@@ -102,7 +102,8 @@ static gboolean
 is_gone (const Muster__Announcement *model)
 {
   const gboolean has_left = model->phase == MUSTER__PHASE__PREPARED && model->prepared;
-  return !model->alive && !has_left && model->phase != MUSTER__PHASE__OVER;
+  return !model->alive && !has_left && model->phase != MUSTER__PHASE__OVER &&
+         !muster_status_has_finished (model);
 }
 
 static void

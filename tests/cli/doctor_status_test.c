@@ -113,6 +113,16 @@ MUSTER_TEST (DoctorStatus, finds_nothing_in_a_job_that_is_over)
   MUSTER_EXPECT_EQ (n_found (&all), 0u);
 }
 
+MUSTER_TEST (DoctorStatus, finds_nothing_where_the_chief_reached_its_last_step)
+{
+  g_auto (Fixture) all;
+  fixture_init (&all);
+  all.model.phase = MUSTER__PHASE__TRAINING;
+  all.model.alive = FALSE;
+  all.model.ended = (char *)"finished";
+  MUSTER_EXPECT_EQ (n_found (&all), 0u);
+}
+
 MUSTER_TEST (DoctorStatus, compares_versions)
 {
   g_auto (Fixture) all;

@@ -5,6 +5,7 @@ import gc
 import glob
 import math
 import os
+import subprocess
 import threading
 
 import case
@@ -80,6 +81,14 @@ class Train(case.TestCase):
             self.assertTrue(Muster.train(job, trained, None))
             self.assertEqual((trained.step, trained.is_reached), (20, True))
         self.assertEqual(roles, [(True, 0), (False, 0)])
+
+    def test_a_chief_that_reaches_its_last_step_is_not_lost(self):
+        target = self.serve()
+        job = training(Muster.Master.new_for_target(target), model="linreg", until_step=5)
+        self.assertTrue(Muster.train(job, Muster.Trained(), None))
+        said = subprocess.run([case.built("cli/muster"), "status", target], stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
+        self.assertRegex(said, "finished +linreg")
+        self.assertRegex(said, "reached its last step .* ago")
 
     def test_it_trains_saves_and_resumes(self):
         seen = []

@@ -83,6 +83,18 @@ MUSTER_TEST (StatusState, of_a_job_that_waits_for_tasks_is_not_good)
   MUSTER_EXPECT_EQ (state_of (&model, TRUE).kind, MUSTER_STATUS_WARNING);
 }
 
+MUSTER_TEST (StatusState, of_a_chief_that_reached_its_last_step_is_no_loss)
+{
+  Muster__Announcement model = trained (FALSE);
+  model.ended = (char *)"finished";
+  model.lost_age_us = 3 * MUSTER_SECOND;
+  g_autofree char *chief = muster_status_chief (&model);
+
+  MUSTER_EXPECT_EQ (state_of (&model, FALSE).kind, MUSTER_STATUS_IDLE);
+  MUSTER_EXPECT_STREQ (state_of (&model, FALSE).word, "finished");
+  MUSTER_EXPECT_STREQ (chief, "reached its last step 3.0 s ago");
+}
+
 MUSTER_TEST (StatusState, tells_a_crash_a_failure_and_a_preemption_apart)
 {
   Muster__Announcement lost = trained (FALSE), failed = lost, preempted = lost;

@@ -10,7 +10,7 @@
 #include "graph/graph_walk_private.h"
 #include "train/completion/train_ops_private.h"
 #include "train/hooks/hooks_private.h"
-#include "train/monitored/monitored_session.h"
+#include "train/monitored/monitored_session_private.h"
 #include "train/monitored/run_context.h"
 #include "train/position/batches_private.h"
 
@@ -59,13 +59,10 @@ make_manager (const MusterEvaluateOptions *options, const MusterMetrics *metrics
   MusterScaffold *scaffold = options->scaffold;
   g_auto (GStrv) will_run = muster_metrics_all (metrics);
   g_autofree const char **will_feed = g_new0 (const char *, options->n_feeds + 1);
-  MusterSessionManagerOptions manager = options->manager;
+  MusterSessionManagerOptions manager =
+      muster_monitored_manager_options (scaffold, &options->manager);
   for (gsize i = 0; i < options->n_feeds; i++)
     will_feed[i] = options->feeds[i];
-  manager.local_init_op = muster_scaffold_local_init_op (scaffold);
-  manager.ready_op = muster_scaffold_ready_op (scaffold);
-  manager.ready_for_local_init_op = muster_scaffold_ready_for_local_init_op (scaffold);
-  manager.meta_graph = muster_scaffold_meta_graph (scaffold);
   manager.will_run = (const char *const *)will_run;
   manager.will_feed = will_feed;
   return muster_session_manager_new (muster_scaffold_graph (scaffold), &manager, error);
