@@ -90,6 +90,11 @@ class Train(case.TestCase):
         self.assertRegex(said, "finished +linreg")
         self.assertRegex(said, "reached its last step .* ago")
 
+    def test_a_loss_of_many_numbers_has_no_curve(self):
+        trained = Muster.Trained()
+        self.assertTrue(Muster.train(training(loss="sub:0", until_step=5, checkpoint_dir=self.folder), trained, None))
+        self.assertEqual((trained.step, trained.is_reached), (5, True))
+
     def test_it_trains_saves_and_resumes(self):
         seen = []
         observer = Muster.TrainingObserver.new()

@@ -39,8 +39,9 @@ scalar_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
   if (self->writer == NULL || !muster_step_timer_is_due (&self->timer, step))
     return TRUE;
   (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
-  return muster_tensor_get_double (muster_run_context_value (context, self->fetched), &value,
-                                   error) &&
+  /* A value of another shape trains as well; it has no curve. */
+  return !muster_tensor_get_double (muster_run_context_value (context, self->fetched), &value,
+                                    NULL) ||
          muster_event_writer_add_scalar (self->writer, self->tag, (float)value, step, error);
 }
 
