@@ -31,11 +31,12 @@ typedef struct {
 
 struct _MusterGather {
   GWeakRef session;
-  MusterGraph *graph; /* (owned) */
-  char *save_tensor;  /* (owned) */
-  char *scope;        /* (owned) */
-  char *begin, *size; /* (owned) (nullable) what the slices are fed with */
-  GPtrArray *items;   /* (owned) (element-type Item) in the order of the file */
+  MusterGraph *graph;   /* (owned) */
+  char *save_tensor;    /* (owned) */
+  char *scope;          /* (owned) */
+  char *begin, *size;   /* (owned) (nullable) what the slices are fed with */
+  GPtrArray *items;     /* (owned) (element-type Item) in the order of the file */
+  gboolean is_extended; /* the session has the nodes of all parts */
   /* while it works */
   MusterSession *using; /* (owned) (nullable) */
   gint64 deadline_us;
@@ -155,7 +156,7 @@ add_items (MusterGather *self, const MusterNode *save, MusterTensor *names, Must
   for (gint64 i = 0; i < n; i++) {
     const gsize input = MUSTER_SAVE_TENSORS + (gsize)i;
     if (muster_node_input_is_control (save, input) ||
-        muster_save_node_dtype (save, input) == MUSTER_INVALID)
+        !muster_dtype_is_supported (muster_save_node_dtype (save, input)))
       return refuse (save, error);
     add_item (self, save, input, muster_tensor_string (names, i), muster_tensor_string (slices, i));
   }
@@ -327,7 +328,8 @@ add_parts (MusterGather *self, GError **error)
       add_bounds (self, builder);
     add_part (self, builder, item);
   }
-  return builder == NULL || extend (self, builder, error);
+  self->is_extended = builder == NULL || extend (self, builder, error);
+  return self->is_extended;
 }
 
 /* --- reading --- */
@@ -496,5 +498,9 @@ muster_saver_gather (MusterSaver *self, const MusterGathering *what, MusterStora
                      const char *prefix, GError **error)
 {
   MusterGather *gather = gather_for (self, what, error);
-  return gather != NULL && gather_write (gather, what, storage, prefix, error);
+  const gboolean is_written = gather != NULL && gather_write (gather, what, storage, prefix, error);
+  /* Whether the session has the nodes isn't known: the next save adds others. */
+  if (gather != NULL && !gather->is_extended)
+    g_ptr_array_remove (self->gathers, gather);
+  return is_written;
 }

@@ -376,8 +376,8 @@ goes_in_parts (const MusterRestoreRun *self, const MusterAssignment *assignment)
   const guint index = use_of (self, assignment, 0);
   const MusterBundleEntry *entry = self->match.entries[index];
   return self->match.sizes[index] > BATCH_BYTES && entry->dtype != MUSTER_STRING &&
-         entry->n_dims > 0 && !wanted_at (self, index)->is_reshaped &&
-         g_strv_contains (ops, assignment->op->kind->op);
+         muster_dtype_is_supported (entry->dtype) && entry->n_dims > 0 &&
+         !wanted_at (self, index)->is_reshaped && g_strv_contains (ops, assignment->op->kind->op);
 }
 
 static gboolean
@@ -433,14 +433,26 @@ check_sizes (const MusterRestoreRun *self, GError **error)
   return TRUE;
 }
 
-/* Feeds a batch of small ones, or one that goes in parts, and goes on to the next. */
+/* Moves those that go in parts to the front, and returns how many they are: a variable that has
+ * some of its parts looks initialised, so the small ones come last. */
+static guint
+put_parts_first (MusterRestoreRun *self)
+{
+  guint *indexes = (guint *)(gpointer)self->runnable->data, n = 0;
+  for (guint i = 0; i < self->runnable->len; i++)
+    if (goes_in_parts (self, runnable_at (self, i))) {
+      const guint large = indexes[i];
+      indexes[i] = indexes[n];
+      indexes[n++] = large;
+    }
+  return n;
+}
+
 static gboolean
 feed_next (MusterRestoreRun *self, guint *next, GError **error)
 {
   g_auto (Batch) batch = {0};
   self->is_masters = FALSE; /* the files may have changed since they were checked */
-  if (goes_in_parts (self, runnable_at (self, *next)))
-    return assign_in_parts (self, runnable_at (self, (*next)++), error);
   fill_batch (self, &batch, next, BATCH_BYTES);
   if (!read_batch (self, &batch, error))
     return FALSE;
@@ -457,7 +469,13 @@ feed_there (MusterRestoreRun *self, GError **error)
   silent.progress = NULL;
   if (!check_sizes (self, error) || !verify (self, &silent, error))
     return FALSE;
-  for (guint next = 0; next < self->runnable->len;)
+  const guint n_large = put_parts_first (self);
+  for (guint i = 0; i < n_large; i++) {
+    self->is_masters = FALSE; /* the files may have changed since they were checked */
+    if (!assign_in_parts (self, runnable_at (self, i), error))
+      return FALSE;
+  }
+  for (guint next = n_large; next < self->runnable->len;)
     if (!feed_next (self, &next, error))
       return FALSE;
   return TRUE;

@@ -17,7 +17,8 @@ G_BEGIN_DECLS
  * graph's max_to_keep; -1: all (%MUSTER_KEEP_ALL)
  * @base_name: (nullable): the checkpoints' name; `NULL`: `model.ckpt`
  * @no_meta_graph: write no `PREFIX.meta`
- * @no_probe: the first save doesn't check which devices see the directory ([method@Saver.check_access])
+ * @no_probe: the first save doesn't check which devices see the directory
+ * ([method@Saver.check_access])
  * @gathered: (attributes flag=save-gathered of=train,save): the chief reads the variables through
  *   its session and writes them, also where the master could. It does so in any case where the
  *   master doesn't see the directory

@@ -104,10 +104,11 @@ bound_for (MusterSaver *self, guint tier, gint64 deadline_us)
 }
 
 /* A tier in another server's memory is one process's, as long as that lives. One that was killed
- * leaves it within this time. */
+ * leaves it within this time. A chief with a lease doesn't wait for one that hangs: the epoch
+ * decides between them. */
 static gboolean
-hold_one (MusterSaver *self, MusterStorage *storage, guint tier, const char *directory,
-          gint64 deadline_us, GCancellable *cancellable, GError **error)
+hold_one (MusterSaver *self, MusterStorage *storage, guint tier, MusterLease *lease,
+          const char *directory, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterCheckpointDirectory *home = &self->tiers->fast[tier].checkpoints;
   if (muster_storage_can_rename (storage, directory) ||
@@ -120,8 +121,12 @@ hold_one (MusterSaver *self, MusterStorage *storage, guint tier, const char *dir
     const gint64 again_us = muster_clock_now_us (self->clock) + HOLD_AGAIN_US;
     if (!muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) || again_us > deadline_us ||
         !muster_clock_wait_until (self->clock, again_us, cancellable, NULL)) {
-      g_propagate_error (error, failure);
-      return FALSE;
+      if (lease == NULL || !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION)) {
+        g_propagate_error (error, failure);
+        return FALSE;
+      }
+      g_error_free (failure);
+      return TRUE;
     }
     g_error_free (failure);
   }
@@ -160,7 +165,7 @@ claim_each (MusterSaver *self, MusterStorage *storage, MusterLease *lease, const
     const gint64 bound_us = bound_for (self, i, deadline_us);
     if (is_in_use (self, i) &&
         !((i == self->tiers->n ||
-           hold_one (self, storage, i, directory, bound_us, cancellable, &failure)) &&
+           hold_one (self, storage, i, lease, directory, bound_us, cancellable, &failure)) &&
           claim_one (tier, storage, lease, directory, bound_us, cancellable, &failure)) &&
         !may_go_on_without (self, i, durable, failure, error))
       return FALSE;

@@ -184,7 +184,7 @@ static gboolean
 is_needless (const MusterSideCheckpoint *one)
 {
   return !one->pinned && one->files->len == 0 && one->metrics->len == 0 && !one->preserved &&
-         one->bad == NULL && one->deaths == 0;
+         one->bad == NULL && one->deaths == 0 && one->held_until <= 0;
 }
 
 static gboolean

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define LONGEST_PATH 1024
+#define LONGEST_WHO  300
 /* What a file or an upload costs beside its bytes and its name. */
 #define FILE_BYTES 512
 /* An upload that has stood still for this long may go when there is no room for another one. */
@@ -80,6 +81,8 @@ muster_held_files_new (guint64 n_bytes)
 {
   MusterHeldFiles *self = g_new0 (MusterHeldFiles, 1);
   self->max = n_bytes;
+  /* An upload of a server before this one isn't one of this. */
+  self->last_version = (guint64)g_random_int () << 30;
   g_mutex_init (&self->lock);
   self->files = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, file_free);
   self->uploads = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, file_free);
@@ -128,6 +131,14 @@ check (const MusterHeldFiles *self, const char *path, GError **error)
   return path == NULL || (strlen (path) <= LONGEST_PATH && is_plain (path)) ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid path '%s' (use NAME/FILE)",
                       path);
+}
+
+static gboolean
+check_who (const char *who, GError **error)
+{
+  return (*who != '\0' && strlen (who) <= LONGEST_WHO) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "the caller's name is empty or longer than %d bytes", LONGEST_WHO);
 }
 
 static void
@@ -248,7 +259,9 @@ guint64
 muster_held_files_create (MusterHeldFiles *self, const char *path, const char *who, GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  File *file = check (self, path, error) ? file_new (self, path, who, error) : NULL;
+  File *file = check (self, path, error) && check_who (who, error)
+                   ? file_new (self, path, who, error)
+                   : NULL;
   if (file == NULL)
     return 0;
   g_hash_table_insert (self->uploads, &file->version, file);
@@ -484,7 +497,7 @@ muster_held_files_hold (MusterHeldFiles *self, const char *path, const char *who
   g_mutex_lock (&self->lock);
   const Holder *known = g_hash_table_lookup (self->holders, path);
   const gboolean is_free = known == NULL || strcmp (known->who, who) == 0;
-  const gboolean is_held = check (self, path, error) &&
+  const gboolean is_held = check (self, path, error) && check_who (who, error) &&
                            (is_free || muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                                                     "'%s' is in use by %s", path, known->who));
   if (is_held) {
