@@ -88,8 +88,8 @@ typedef enum {
  * @holder: this chief's name in the checkpoint directory that it holds; NULL: it holds none (owned,
  *   nullable)
  * @failed: its run has failed: no other chief continues with the model as it is
- * @ended: why its run ended, for messages: the error of a run that failed, "preempted", or "finished"
- *   where it reached its last step; NULL: unknown (owned, nullable)
+ * @ended: why its run ended, for messages: the error of a run that failed, "preempted", or
+ * "finished" where it reached its last step; NULL: unknown (owned, nullable)
  * @same_graph: of a claim's result: that chief's graph is also the claimant's
  * @goodput: of the job (owned, nullable)
  * @drain: what it does when the master is about to stop

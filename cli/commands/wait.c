@@ -314,8 +314,8 @@ failure_of (const Wait *self)
     break;
   }
   if (!self->has_answered)
-    muster_diagnose (self->address, self->tls,
-                     MIN (self->deadline_us, now_us () + MUSTER_SECOND), NULL, &diagnosis);
+    muster_diagnose (self->address, self->tls, MIN (self->deadline_us, now_us () + MUSTER_SECOND),
+                     NULL, &diagnosis);
   g_autofree char *took = muster_format_duration (now_us () - self->started_us);
   if (self->has_answered)
     return g_error_new (MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "%s after %s: %s",

@@ -347,9 +347,9 @@ check_models (const char *command, const MusterCliOptions *options, GError **err
   gboolean is_empty = options->model != NULL && *options->model == '\0';
   for (char **model = options->models; model != NULL && *model != NULL; model++)
     is_empty |= **model == '\0';
-  return !is_empty || muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                                   "%s: --model is empty; is a variable of the script unset?",
-                                   command);
+  return !is_empty ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "%s: --model is empty; is a variable of the script unset?", command);
 }
 
 /* Reads what wants asks for beside the words, and requires it. */

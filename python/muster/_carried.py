@@ -29,6 +29,11 @@ def _import_gi():
 
 
 def _add_typelibs(folder):
+    import gi
+
+    if gi.version_info >= (3, 51):
+        raise ImportError("muster's wheel needs PyGObject 3.50 or older beside it, and this environment has %s: `pip install 'PyGObject<3.51'`, or use "
+                          "an environment without PyGObject" % gi.__version__)
     ctypes.CDLL("libgirepository-1.0.so.1").g_irepository_prepend_search_path(os.fsencode(folder))
 
 

@@ -125,7 +125,8 @@ static gboolean
 is_unreachable (const GError *failure)
 {
   const MusterFailure kind = muster_failure_of (failure);
-  return kind == MUSTER_FAILURE_UNREACHABLE || muster_error_is (failure, MUSTER_ERROR_ABORTED);
+  return kind == MUSTER_FAILURE_UNREACHABLE || muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
+         muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED); /* a store's or a lock's */
 }
 
 /* Another one of that name and another time is evaluated. */

@@ -25,7 +25,8 @@ G_BEGIN_DECLS
  * @metrics: (nullable) (array zero-terminated=1): what to evaluate, named like `accuracy` or
  *   `loss:0`; NULL: the first of the collection `losses`. One of `tf.metrics` is its name: its
  *   update op runs with each batch, and its value is read at the end. Any other is a tensor of a
- *   single number, of which the mean over all rows is taken
+ *   single number, of which the mean over all rows is taken; over all batches where the graph has
+ *   its own input
  * @name: (attributes flag=name): name of the evaluation, in front of its metrics in the
  *   checkpoint's marks; `NULL`: eval. Evaluations of other data need another one
  * @batches: (nullable): one array for each feed; NULL: the graph's own input, to its end. The rows

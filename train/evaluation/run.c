@@ -14,6 +14,8 @@
 #include "train/monitored/run_context.h"
 #include "train/position/batches_private.h"
 
+#define MANY_BATCHES 10000
+
 /* --- before there is a session --- */
 
 static gboolean
@@ -223,6 +225,17 @@ run_step (Data *self, gint64 n_rows, GError **error)
   return is_added;
 }
 
+/* Training graphs often repeat their input for ever. */
+static void
+warn_of_no_end (const Data *self, gint64 n)
+{
+  if (self->ends && self->owner->options->max_batches == 0 && n == MANY_BATCHES)
+    muster_log (G_LOG_LEVEL_WARNING, "no-end", "MESSAGE",
+                "the graph's own input hasn't ended after %d batches; if it repeats for ever, set "
+                "--max-batches (max_batches)",
+                MANY_BATCHES);
+}
+
 static gboolean
 run_data (Data *self, GError **error)
 {
@@ -232,6 +245,7 @@ run_data (Data *self, GError **error)
     const gint64 n_rows = next_feeds (self);
     if (n_rows == 0)
       break;
+    warn_of_no_end (self, n);
     if (has_rows (options) && n > 0 && !takes_rows (options, n_rows)) {
       muster_log (G_LOG_LEVEL_MESSAGE, "rows-left-out", "MESSAGE",
                   "the last %" G_GINT64_FORMAT " rows are left out: the graph takes whole batches",
