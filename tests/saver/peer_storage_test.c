@@ -207,6 +207,7 @@ struct _MusterEndingStorage {
   MusterForwardingStorage parent;
   guint calls_left; /* 0: it doesn't end */
   gboolean has_effect, has_ended;
+  GPtrArray *left; /* (element-type MusterStorageFile) what a killed process leaves open */
 };
 
 static void ending_storage_iface_init (MusterStorageInterface *iface);
@@ -248,7 +249,8 @@ ending_create (MusterStorage *self, const char *path, GError **error)
   MusterStorageFile *file = muster_storage_create (INNER (self), path, error);
   if (file != NULL && is_last) {
     ended (error);
-    return NULL; /* a leak, as of a process that was killed */
+    g_ptr_array_add (MUSTER_ENDING_STORAGE (self)->left, file);
+    return NULL;
   }
   return file;
 }
@@ -257,14 +259,19 @@ static gboolean
 ending_close (MusterStorage *self, MusterStorageFile *file, GError **error)
 {
   gboolean is_last;
-  return may_go_on (MUSTER_ENDING_STORAGE (self), &is_last, error) &&
-         muster_storage_close (INNER (self), file, error) && (!is_last || ended (error));
+  if (!may_go_on (MUSTER_ENDING_STORAGE (self), &is_last, error)) {
+    g_ptr_array_add (MUSTER_ENDING_STORAGE (self)->left, file);
+    return FALSE;
+  }
+  return muster_storage_close (INNER (self), file, error) && (!is_last || ended (error));
 }
 
 static void
 ending_abandon (MusterStorage *self, MusterStorageFile *file)
 {
-  if (!MUSTER_ENDING_STORAGE (self)->has_ended)
+  if (MUSTER_ENDING_STORAGE (self)->has_ended)
+    g_ptr_array_add (MUSTER_ENDING_STORAGE (self)->left, file);
+  else
     muster_storage_abandon (INNER (self), file);
 }
 
@@ -305,14 +312,27 @@ ending_storage_iface_init (MusterStorageInterface *iface)
   iface->replace = ending_replace;
 }
 
+/* Only now, when all that the next process does was looked at. */
 static void
-muster_ending_storage_class_init (MusterEndingStorageClass *klass G_GNUC_UNUSED)
+ending_finalize (GObject *object)
 {
+  MusterEndingStorage *self = MUSTER_ENDING_STORAGE (object);
+  for (guint i = 0; i < self->left->len; i++)
+    muster_storage_abandon (INNER (self), self->left->pdata[i]);
+  g_ptr_array_unref (self->left);
+  G_OBJECT_CLASS (muster_ending_storage_parent_class)->finalize (object);
 }
 
 static void
-muster_ending_storage_init (MusterEndingStorage *self G_GNUC_UNUSED)
+muster_ending_storage_class_init (MusterEndingStorageClass *klass)
 {
+  G_OBJECT_CLASS (klass)->finalize = ending_finalize;
+}
+
+static void
+muster_ending_storage_init (MusterEndingStorage *self)
+{
+  self->left = g_ptr_array_new ();
 }
 
 /* --- saves --- */
