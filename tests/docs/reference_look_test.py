@@ -26,7 +26,7 @@ CUT_OFF = """[...document.querySelectorAll('#main p, #main h1, #main h2, #main h
 @unittest.skipUnless(browser.CHROMIUM, "Chromium isn't installed: Debian has it in the package chromium")
 class Look(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
+        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # Chromium writes on while it ends
         self.addCleanup(folder.cleanup)
         self.browser = browser.Browser(os.path.join(folder.name, "profile"))
         self.addCleanup(self.browser.end)

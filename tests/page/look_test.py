@@ -44,7 +44,7 @@ def until(what, happens):
 @unittest.skipUnless(browser.CHROMIUM, "Chromium isn't installed: Debian has it in the package chromium")
 class Look(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
+        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # Chromium writes on while it ends
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.server = self.start("serve", "--listen=localhost:0", "--http=localhost:0", "--chief-lease=3s",
