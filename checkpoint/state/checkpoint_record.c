@@ -149,8 +149,8 @@ muster_side_checkpoint_add_file (MusterSideCheckpoint *self, const char *name, g
   g_array_append_val (self->files, file);
 }
 
-static MusterSideMetric *
-find_metric (const MusterSideCheckpoint *self, const char *name)
+MusterSideMetric *
+muster_side_checkpoint_find_metric (const MusterSideCheckpoint *self, const char *name)
 {
   for (guint i = 0; i < self->metrics->len; i++) {
     MusterSideMetric *one = &g_array_index (self->metrics, MusterSideMetric, i);
@@ -164,7 +164,7 @@ void
 muster_side_checkpoint_set_metric (MusterSideCheckpoint *self, const char *name, double value)
 {
   g_return_if_fail (self != NULL && name != NULL);
-  MusterSideMetric *known = find_metric (self, name);
+  MusterSideMetric *known = muster_side_checkpoint_find_metric (self, name);
   if (known != NULL) {
     known->value = value;
     return;
@@ -176,7 +176,8 @@ muster_side_checkpoint_set_metric (MusterSideCheckpoint *self, const char *name,
 double
 muster_side_checkpoint_metric (const MusterSideCheckpoint *self, const char *name)
 {
-  const MusterSideMetric *known = self != NULL && name != NULL ? find_metric (self, name) : NULL;
+  const MusterSideMetric *known =
+      self != NULL && name != NULL ? muster_side_checkpoint_find_metric (self, name) : NULL;
   return known != NULL ? known->value : NAN;
 }
 

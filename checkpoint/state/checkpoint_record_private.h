@@ -106,6 +106,9 @@ gboolean muster_side_checkpoint_describe (MusterSideCheckpoint *self, MusterStor
 
 /* Adds a value, or replaces the one of that name. */
 void muster_side_checkpoint_set_metric (MusterSideCheckpoint *self, const char *name, double value);
+/* NULL if it has none; borrowed. A metric's value may be NAN. */
+MusterSideMetric *muster_side_checkpoint_find_metric (const MusterSideCheckpoint *self,
+                                                      const char *name);
 /* NAN if it has none; self and name are (nullable). */
 double muster_side_checkpoint_metric (const MusterSideCheckpoint *self, const char *name);
 

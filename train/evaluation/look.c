@@ -29,24 +29,13 @@ muster_look_version (MusterStorage *storage, const char *prefix)
              : NULL;
 }
 
-static const MusterSideMetric *
-find_metric (const MusterSideCheckpoint *one, const char *name)
-{
-  for (guint i = 0; i < one->metrics->len; i++) {
-    const MusterSideMetric *metric = &g_array_index (one->metrics, MusterSideMetric, i);
-    if (strcmp (metric->name, name) == 0)
-      return metric;
-  }
-  return NULL;
-}
-
 /* The values of all names: (transfer full); NULL if it isn't marked with each. */
 static GArray *
 marks_of (const MusterSideCheckpoint *one, const char *const *names)
 {
   g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (double));
   for (; one != NULL && *names != NULL; names++) {
-    const MusterSideMetric *metric = find_metric (one, *names);
+    const MusterSideMetric *metric = muster_side_checkpoint_find_metric (one, *names);
     if (metric == NULL)
       return NULL;
     g_array_append_val (values, metric->value);
