@@ -22,6 +22,8 @@ double bench_now_s (void);
 /* Since 1970, as events of `muster train --json` have it. */
 double bench_wall_s (void);
 void bench_sleep_s (double seconds);
+/* What an environment variable says, if it is set. */
+guint bench_number_of (const char *variable, guint otherwise);
 
 /* The median of values, which it sorts. */
 double bench_median (GArray *values);

@@ -40,13 +40,6 @@ typedef struct {
   GArray *untouched_s[2]; /* (owned) (element-type double) */
 } Figures;
 
-static guint
-number_of (const char *name, guint otherwise)
-{
-  const char *value = g_getenv (name);
-  return value != NULL && *value != '\0' ? (guint)strtoul (value, NULL, 10) : otherwise;
-}
-
 static GArray *
 new_numbers (void)
 {
@@ -209,7 +202,7 @@ add_all (Figures *self)
 int
 bench_cluster_in_namespace (void)
 {
-  const guint n_rounds = number_of ("MUSTER_CLUSTER_ROUNDS", 1);
+  const guint n_rounds = bench_number_of ("MUSTER_CLUSTER_ROUNDS", 1);
   Figures figures = {.happenings = g_array_new (FALSE, FALSE, sizeof (Happening)),
                      .failed_s = new_numbers (),
                      .untouched_s = {new_numbers (), new_numbers ()}};
@@ -217,7 +210,7 @@ bench_cluster_in_namespace (void)
   add_all (&figures);
   bench_switch_new ();
   measure (&figures, FALSE, n_rounds);
-  measure (&figures, TRUE, number_of ("MUSTER_CLUSTER_TENSORFLOW_ROUNDS", n_rounds));
+  measure (&figures, TRUE, bench_number_of ("MUSTER_CLUSTER_TENSORFLOW_ROUNDS", n_rounds));
   report (&figures);
   g_array_unref (figures.happenings);
   g_array_unref (figures.failed_s);

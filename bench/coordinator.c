@@ -7,7 +7,6 @@
 #include "bench/command.h"
 
 #include <signal.h>
-#include <stdlib.h>
 
 #define SAVE_OFTEN "--save-secs=1s"
 #define SAVE_NEVER "--save-secs=1h"
@@ -20,13 +19,6 @@
 #define N_CROWD  100
 #define SETTLE_S 2.0
 #define REST_S   10.0
-
-static int
-number_of (const char *variable, int usual)
-{
-  const char *asked = g_getenv (variable);
-  return asked != NULL ? atoi (asked) : usual;
-}
 
 static void
 print_times (const char *what, GArray *seconds)
@@ -167,7 +159,7 @@ kill_chief (Job *self, GArray *claims_s, GArray *saves_s)
 static void
 measure_takeover (void)
 {
-  const int n_kills = number_of ("MUSTER_COORDINATOR_KILLS", 20);
+  const guint n_kills = bench_number_of ("MUSTER_COORDINATOR_KILLS", 20);
   g_autoptr (GArray) claims_s = g_array_new (FALSE, FALSE, sizeof (double));
   g_autoptr (GArray) saves_s = g_array_new (FALSE, FALSE, sizeof (double));
   g_autoptr (GRand) random = g_rand_new_with_seed (1);
@@ -175,7 +167,7 @@ measure_takeover (void)
   job_init (&job);
   for (int i = CHIEF; i < N_TASKS; i++)
     start_trainer (&job, i, TRUE, SAVE_OFTEN);
-  for (int i = 0; i < n_kills; i++) {
+  for (guint i = 0; i < n_kills; i++) {
     bench_sleep_s (g_rand_double_range (random, CALM_S, 2 * CALM_S));
     kill_chief (&job, claims_s, saves_s);
   }
@@ -217,12 +209,12 @@ measure_step (Job *job, gboolean is_coordinated)
 static void
 measure_steps (void)
 {
-  const int n_pairs = number_of ("MUSTER_COORDINATOR_PAIRS", 5);
+  const guint n_pairs = bench_number_of ("MUSTER_COORDINATOR_PAIRS", 5);
   g_autoptr (GArray) with = g_array_new (FALSE, FALSE, sizeof (double));
   g_autoptr (GArray) without = g_array_new (FALSE, FALSE, sizeof (double));
   Job job;
   job_init (&job);
-  for (int i = 0; i < 2 * n_pairs; i++) {
+  for (guint i = 0; i < 2 * n_pairs; i++) {
     const gboolean is_coordinated = i % 4 == 1 || i % 4 == 2; /* none is always the first */
     const double step_s = measure_step (&job, is_coordinated);
     g_array_append_val (is_coordinated ? with : without, step_s);

@@ -8,7 +8,6 @@
 
 #include <glib/gstdio.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FEED           "--feed=x:0=@tests/fixtures/digits_x.npy"
@@ -164,24 +163,17 @@ stop_chief (Job *self, GArray *claims_s)
   add_elastic (self, 1, SAVE_NEVER);
 }
 
-static int
-number_of (const char *variable, int usual)
-{
-  const char *asked = g_getenv (variable);
-  return asked != NULL ? atoi (asked) : usual;
-}
-
 static void
 measure_takeover (void)
 {
-  const int n_kills = number_of ("MUSTER_ELASTIC_KILLS", 50);
+  const guint n_kills = bench_number_of ("MUSTER_ELASTIC_KILLS", 50);
   g_autoptr (GArray) claims_s = g_array_new (FALSE, FALSE, sizeof (double));
   g_autoptr (GArray) saves_s = g_array_new (FALSE, FALSE, sizeof (double));
   g_autoptr (GRand) random = g_rand_new_with_seed (1);
   Job job;
   job_init (&job, 64, NULL);
   add_elastic (&job, TAKEOVER_TASKS, SAVE_OFTEN);
-  for (int i = 0; i < n_kills; i++) {
+  for (guint i = 0; i < n_kills; i++) {
     bench_sleep_s (g_rand_double_range (random, CALM_S, 2 * CALM_S));
     kill_chief (&job, claims_s, saves_s);
   }
@@ -200,12 +192,12 @@ measure_takeover (void)
 static void
 measure_silence (void)
 {
-  const int n_stops = number_of ("MUSTER_ELASTIC_STOPS", 20);
+  const guint n_stops = bench_number_of ("MUSTER_ELASTIC_STOPS", 20);
   g_autoptr (GArray) claims_s = g_array_new (FALSE, FALSE, sizeof (double));
   Job job;
   job_init (&job, 64, "--chief-lease=1s");
   add_elastic (&job, TAKEOVER_TASKS, SAVE_NEVER);
-  for (int i = 0; i < n_stops; i++)
+  for (guint i = 0; i < n_stops; i++)
     stop_chief (&job, claims_s);
   job_clear (&job);
   bench_print (&(BenchRow){.what = "a chief stopped: from its lease's end to a claim",

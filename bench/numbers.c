@@ -24,6 +24,13 @@ bench_sleep_s (double seconds)
       clock, muster_clock_now_us (clock) + (gint64)(seconds * (double)MUSTER_SECOND), NULL, NULL);
 }
 
+guint
+bench_number_of (const char *variable, guint otherwise)
+{
+  const char *value = g_getenv (variable);
+  return value != NULL && *value != '\0' ? (guint)strtoul (value, NULL, 10) : otherwise;
+}
+
 static int
 compare (gconstpointer a, gconstpointer b)
 {

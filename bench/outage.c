@@ -64,13 +64,6 @@ typedef struct {
   double fast_s; /* between saves to the faster tier */
 } Model;
 
-static guint
-number_of (const char *name, guint otherwise)
-{
-  const char *value = g_getenv (name);
-  return value != NULL && *value != '\0' ? (guint)strtoul (value, NULL, 10) : otherwise;
-}
-
 static void
 figures_init (Figures *self)
 {
@@ -132,12 +125,12 @@ static gboolean
 measure (const OutageSetting *setting, const Model *model, guint n_kills, Figures *figures)
 {
   OutageJob *job = outage_job_new (setting);
-  g_autoptr (GRand) random = g_rand_new_with_seed (number_of ("MUSTER_OUTAGE_SEED", 1));
+  g_autoptr (GRand) random = g_rand_new_with_seed (bench_number_of ("MUSTER_OUTAGE_SEED", 1));
   if (job == NULL)
     return FALSE;
   outage_job_await_all (job);
   for (guint i = 0; i < n_kills; i++)
-    kill_once (job, model, random, number_of ("MUSTER_OUTAGE_KIND", i) % N_KINDS, figures);
+    kill_once (job, model, random, bench_number_of ("MUSTER_OUTAGE_KIND", i) % N_KINDS, figures);
   figures->save_s = outage_job_save_s (job);
   outage_job_free (job);
   return TRUE;
@@ -222,8 +215,8 @@ print_goodput (const Report *self)
 static void
 compare (Model *model)
 {
-  const guint n_kills = number_of ("MUSTER_OUTAGE_KILLS", 20);
-  const guint n_theirs = number_of ("MUSTER_OUTAGE_TENSORFLOW_KILLS", n_kills);
+  const guint n_kills = bench_number_of ("MUSTER_OUTAGE_KILLS", 20);
+  const guint n_theirs = bench_number_of ("MUSTER_OUTAGE_TENSORFLOW_KILLS", n_kills);
   g_autoptr (MusterMetaGraph) meta_graph = bench_trained_model (N_VARIABLES, model->side);
   g_autofree char *meta = bench_model_file (muster_meta_graph_bytes (meta_graph));
   const char *fast = g_getenv ("MUSTER_OUTAGE_FAST");
