@@ -11,7 +11,6 @@
 #include "bench/machines.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CALM_S 2.0

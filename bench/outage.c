@@ -15,7 +15,6 @@
 #include <glib/gstdio.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define N_VARIABLES 4 /* and a gradient */
