@@ -6,6 +6,7 @@
 #include "base/memory_account_private.h"
 #include "engine/resources/variable_private.h"
 #include "engine/run/core_ops.h"
+#include "engine/run/denormals.h"
 #include "engine/run/parallel.h"
 #include "engine/run/plan.h"
 #include "engine/run/slots.h"
@@ -638,11 +639,13 @@ static gboolean
 run_in_order (MusterRun *self)
 {
   const guint64 version = muster_variable_version ();
+  const guint64 mode = muster_flush_denormals ();
   muster_parallel_enter ();
   while (self->next < self->plan->n_nodes && self->done == NULL)
     if (muster_run_is_stopped (self) || !muster_run_node (self, self->next++))
       break;
   muster_parallel_leave ();
+  muster_restore_denormals (mode);
   self->values_changed = muster_variable_version () != version;
   return self->done == NULL;
 }

@@ -3,6 +3,8 @@
  * loop doesn't depend on other threads. */
 #include "engine/run/parallel.h"
 
+#include "engine/run/denormals.h"
+
 #define MAX_THREADS 63
 
 /* A loop, on its caller's stack. */
@@ -48,6 +50,7 @@ static gpointer
 help (gpointer unused G_GNUC_UNUSED)
 {
   g_private_set (&is_in_piece, GINT_TO_POINTER (TRUE));
+  (void)muster_flush_denormals ();
   g_mutex_lock (&lock);
   for (;;) {
     Loop *loop = g_queue_peek_head (&loops);

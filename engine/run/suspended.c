@@ -6,6 +6,7 @@
 #include "base/memory_account_private.h"
 #include "base/wait_private.h"
 #include "engine/resources/variable_private.h"
+#include "engine/run/denormals.h"
 #include "engine/run/executor.h"
 #include "engine/run/plan.h"
 #include "engine/run/slots.h"
@@ -201,8 +202,10 @@ muster_run_finish_suspended (MusterRun *self)
   const gulong id = cancellable != NULL
                         ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
                         : 0;
+  const guint64 mode = muster_flush_denormals ();
   while (advance (self))
     ;
+  muster_restore_denormals (mode);
   if (id != 0)
     g_cancellable_disconnect (cancellable, id);
   self->values_changed = self->values_changed || muster_variable_version () != version;

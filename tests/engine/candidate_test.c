@@ -136,7 +136,7 @@ MUSTER_TEST (FixedSampler, stops_at_the_deadline)
   g_autoptr (GString) content = g_string_new ("1\n");
   const gint64 deadline_us = test_deadline_in (MUSTER_SECOND / 100);
   for (int i = 0; i < 1000; i++)
-    g_string_append (content, i == 0 ? "1e-38\n" : "0\n");
+    g_string_append (content, i == 0 ? "2e-38\n" : "0\n");
   MUSTER_EXPECT_NULL (draw_from_file (content->str, 1001, TRUE, deadline_us, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/run/parallel.h"
+
+#include "engine/run/denormals.h"
 #include "tests/gtest_shim.h"
+
+#include <math.h>
 
 enum { N = 100003, SIZE = 1000, N_CALLERS = 4, N_ROUNDS = 50 };
 
@@ -63,6 +67,33 @@ MUSTER_TEST (Parallel, runs_pieces_at_the_same_time)
   muster_parallel_limit (3);
   muster_parallel_for (4, 1, meet, &meeting);
   muster_parallel_limit (-1);
+}
+
+/* What each of the threads makes of a denormal number. */
+typedef struct {
+  Meeting meeting;
+  gboolean are_flushed[4];
+} Division;
+
+static void
+divide (gint64 begin, gint64 end, gpointer data)
+{
+  volatile const float tiny = 1e-40F;
+  Division *self = data;
+  meet (begin, end, &self->meeting);
+  self->are_flushed[begin] = isnan (tiny / tiny);
+}
+
+MUSTER_TEST (Parallel, flushes_denormals_in_its_threads)
+{
+  Division division = {.meeting = {.n_wanted = 4}};
+  const guint64 mode = muster_flush_denormals ();
+  muster_parallel_limit (3);
+  muster_parallel_for (4, 1, divide, &division);
+  muster_parallel_limit (-1);
+  muster_restore_denormals (mode);
+  for (int i = 0; i < 4; i++)
+    MUSTER_EXPECT_TRUE (division.are_flushed[i]);
 }
 
 static void

@@ -253,6 +253,29 @@ def not_finite():
         op("EuclideanNorm", dict(input=np.array([[3, 5, top - 3], [top - 1, 0, top]], dtype), axis=np.array([1], I32)))
 
 
+def denormals():
+    """TensorFlow's threads take them as zero, and return zero for them. (Functions of the C library, as log (), look at the bits and
+    don't; what TensorFlow's do differs by type.)"""
+    for dtype, tiny, huge in [(F32, 1e-40, 1e38), (F64, 1e-310, 1e300)]:
+        small = np.array([tiny, -tiny, 0, 1, 3e-38 if dtype == F32 else 3e-308], dtype)
+        for name in ["Mul", "Div", "RealDiv", "DivNoNan", "Xdivy", "FloorDiv", "FloorMod", "Greater", "GreaterEqual", "Equal", "NotEqual", "Less"]:
+            op(name, dict(x=small, y=np.array([huge, tiny, tiny, tiny, tiny], dtype)))
+            op(name, dict(x=small, y=np.zeros(5, dtype)))
+        for name in ["Sign", "Reciprocal", "Inv", "Sqrt", "Rsqrt", "Log1p", "Lgamma", "Digamma", "Exp", "Rint", "Abs", "Neg", "Floor", "Ceil", "IsFinite"]:
+            op(name, dict(x=small))
+        op("Cast", dict(x=small), DstT=tf.bool)
+        op("Where", dict(condition=small))
+        op("ArgMax", dict(input=np.array([0, tiny, -tiny], dtype), dimension=np.int32(0)))
+        op("MatMul", dict(a=small[None], b=np.full((5, 1), huge / 1e3, dtype)))
+        case = Case("MadeDenormal")
+        with case.graph.as_default():
+            x = tf1.placeholder(dtype)
+            made = raw.Mul(x=x, y=tf.constant(dtype(1e-5)))
+            back = raw.Mul(x=made, y=tf.constant(dtype(huge)))
+        case.start().step([back], {x: small})
+        case.end()
+
+
 def sparse_bounds():
     """What TensorFlow checks of sparse indices and shapes, and what it doesn't."""
     outside = [[[0, 1], [1, -7]], [[0, 1], [2**62, 3]], [[-1, 0], [0, 0]]]
@@ -463,4 +486,4 @@ def handles():
 
 
 ALL = [not_a_number, divisions, repeated, policies, gathered_by_batch, texts_as_values, cut_sparsely, wrong_ranks,
-       by_number_of_elements, not_finite, sparse_bounds, loose_checks, assigned_slices, handles]
+       by_number_of_elements, not_finite, denormals, sparse_bounds, loose_checks, assigned_slices, handles]
