@@ -11,6 +11,7 @@ import pty
 import re
 import resource
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -426,14 +427,30 @@ class Tiers(Case):
         self.assertIn("checkpoint", text.splitlines()[0].split())
         self.assertIn("in", text.splitlines()[0].split())
 
-    def test_prunes_each(self):
-        self.killed()
-        done = subprocess.run([MUSTER, "checkpoint", "prune", self.fast, self.run_dir, "--keep=1"], capture_output=True,
-                              text=True, timeout=PATIENCE)
+    def prune(self, *directories):
+        """The steps that stay in each, which are the newest and the latest that the state file names; and what was said."""
+        wanted = [{max(row["step"] for row in rows), *(row["step"] for row in rows if row["latest"])}
+                  for rows in map(self.listed, directories)]
+        done = subprocess.run([MUSTER, "checkpoint", "prune", *directories, "--keep=1"], capture_output=True, text=True,
+                              timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(" in %s, freed " % self.fast, done.stdout)
-        self.assertEqual(len(self.listed(self.fast)), 1)
-        self.assertEqual(len(self.listed(self.run_dir)), 1)
+        left = [{row["step"] for row in self.listed(it)} for it in directories]
+        self.assertEqual(left, wanted)
+        return left, done.stdout
+
+    def test_prunes_each(self):
+        self.killed()  # perhaps when the files of a checkpoint were there and the state file didn't name it
+        _, said = self.prune(self.fast, self.run_dir)
+        self.assertIn(" in %s, freed " % self.fast, said)
+
+    def test_prunes_neither_the_latest_nor_one_that_a_killed_save_has_published(self):
+        latest = self.killed()
+        for name in os.listdir(self.fast):
+            if name.startswith("model.ckpt-%d." % latest):
+                shutil.copy(os.path.join(self.fast, name), os.path.join(self.fast, name.replace("-%d." % latest, "-1000000000.")))
+        [left], _ = self.prune(self.fast)
+        self.assertEqual(len(left), 2)
+        self.assertIn(1000000000, left)
 
     def test_are_refused_where_they_make_no_sense(self):
         for settings, words in ((",every=0", "isn't a number of steps"), (",secs=x", "isn't a time"),

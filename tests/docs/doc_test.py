@@ -36,6 +36,7 @@ import configparser
 import copy
 import json
 import os
+import random
 import re
 import shlex
 import shutil
@@ -112,9 +113,16 @@ def read_blocks(source):
 # --- ports ---
 
 def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+    """One that nothing is given unless it asks for it by its number: below those that the system chooses from."""
+    for _ in range(100):
+        with socket.socket() as taken:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                taken.bind(("127.0.0.1", random.randrange(10000, 32000)))
+                return taken.getsockname()[1]
+            except OSError:
+                continue
+    raise OSError("no port is free")
 
 
 class Ports:

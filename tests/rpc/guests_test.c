@@ -161,14 +161,16 @@ put_message (GByteArray *out, guint32 id)
   put_frame (out, DATA, END_STREAM, id, "\0\0\0\0", 5);
 }
 
-/* Its port is free again as soon as it is closed. */
+/* At an address of its own, so that nobody else takes its port, which is free again as soon as it
+ * is closed. */
 static void
 bind_guest (Guest *self)
 {
   const int yes = 1;
   const struct linger at_once = {.l_onoff = 1};
-  const struct sockaddr_in address = {
-      .sin_family = AF_INET, .sin_port = self->from, .sin_addr.s_addr = htonl (INADDR_LOOPBACK)};
+  const struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_port = self->from,
+                                      .sin_addr.s_addr = htonl (INADDR_LOOPBACK + 1)};
   setsockopt (self->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   setsockopt (self->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   MUSTER_EXPECT_EQ (bind (self->fd, (const struct sockaddr *)&address, sizeof address), 0);
@@ -191,8 +193,7 @@ connect_guest (Guest *self, Served *served)
                                       .sin_port = htons ((guint16)served->port),
                                       .sin_addr.s_addr = htonl (INADDR_LOOPBACK)};
   *self = (Guest){.from = self->from, .fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  if (self->from != 0)
-    bind_guest (self);
+  bind_guest (self);
   setsockopt (self->fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof bound);
   setsockopt (self->fd, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound);
   return connect (self->fd, (const struct sockaddr *)&address, sizeof address) == 0;
