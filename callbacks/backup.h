@@ -16,8 +16,8 @@ G_BEGIN_DECLS
  * @user_data: passed to each function
  *
  * What a [struct@Backup] backs up. A backup's files are named PREFIX.SOMETHING. The functions must
- * return soon after deadline_us (on the system's clock), or when the nullable cancellable is
- * cancelled.
+ * return soon after deadline_us (an instant of g_get_monotonic_time ()), or when the nullable
+ * cancellable is cancelled.
  */
 typedef struct {
   gboolean (*is_built) (gpointer user_data);
@@ -141,10 +141,10 @@ void muster_backup_options_set_save_freq (MusterBackupOptions *self,
  * DIRECTORY/latest-N.… are the variables. DIRECTORY/training_metadata.json.N is the position that
  * belongs to them. DIRECTORY/training_metadata.json, a copy written last, selects N. With
  * double_checkpoint the previous backup is kept too, its metadata also as
- * training_metadata.json.bkp. If the newest backup can't be read, isn't whole, or lacks its
- * metadata, the newest whole one is restored and a message describes the others; if none is whole,
- * the error describes each. During a training DIRECTORY/.backup.lock is held: a second training is
- * FAILED_PRECONDITION. Reference-counted. One thread.
+ * training_metadata.json.bkp. If the newest backup can't be read, isn't intact, or lacks its
+ * metadata, the newest intact one is restored and a message describes the others; if none is
+ * intact, the error describes each. During a training DIRECTORY/.backup.lock is held: a second
+ * training is FAILED_PRECONDITION. Reference-counted. One thread.
  */
 typedef struct _MusterBackup MusterBackup;
 
@@ -202,7 +202,7 @@ void muster_backup_add_to (MusterBackup *self, MusterFit *fit);
 /**
  * muster_backup_save:
  * @self: the backup
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the save
  *
  * Saves the current position, between train_begin and train_end. For %MUSTER_SAVE_NEVER.

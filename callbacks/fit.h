@@ -51,7 +51,7 @@ typedef struct {
  * MusterFitTrain:
  * @at: the first batch
  * @n: how many
- * @deadline_us: of the training, on the system's clock
+ * @deadline_us: of the training, an instant of g_get_monotonic_time ()
  * @cancellable: (nullable): of the training
  * @user_data: the caller's
  * @error: OUT_OF_RANGE: the epoch has no more
@@ -129,8 +129,9 @@ void muster_fit_add_callback (MusterFit *self, const MusterFitCallback *callback
 /**
  * muster_fit:
  * @fit: what to train
- * @reached: (out caller-allocates) (optional): the position after the last batch, also on failure
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER; passed to every function
+ * @reached: (out caller-allocates) (optional): the position after the last batch, even on failure
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER; passed to every
+ * function
  * @cancellable: (nullable): ends the training; passed to every function
  *
  * Trains until the last epoch, the deadline or a cancellation, both checked before each call of the

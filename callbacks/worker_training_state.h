@@ -159,7 +159,7 @@ gint64 muster_worker_training_state_saved_batch (MusterWorkerTrainingState *self
  * @self: the state
  * @epoch: the last epoch
  * @batch: below 0: it is complete; else the last batch
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the save
  *
  * Saves after an epoch, or after a batch. The chief's previous checkpoint is deleted only when the
@@ -175,11 +175,11 @@ gboolean muster_worker_training_state_back_up (MusterWorkerTrainingState *self, 
  * muster_worker_training_state_restore:
  * @self: the state
  * @restored: (out) (optional): FALSE if there is nothing to restore; nothing changes then
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the restore
  *
  * Restores the chief's checkpoint. If it is damaged, or the directory's state file doesn't name it,
- * the newest whole one is restored, with a message. The error names each checkpoint that the state
+ * the newest intact one is restored, with a message. The error names each checkpoint that the state
  * file lists or that is in the directory.
  *
  * Returns: FALSE with an error

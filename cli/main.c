@@ -30,7 +30,7 @@ static const struct {
     {"train", muster_cli_train,
      "train a model from the last checkpoint to a global step, as its chief or a worker"},
     {"evaluate", muster_cli_evaluate,
-     "evaluate a job's checkpoints beside it, and mark them with the values"},
+     "evaluate each checkpoint that a job saves, and mark it with the metrics"},
     {"inspect", muster_cli_inspect,
      "describe a graph: what it needs, and the commands that train, prepare and evaluate it"},
     {"status", muster_cli_status, "show a master's state: models, chiefs, waiting clients, limits"},

@@ -123,7 +123,7 @@ void muster_graph_builder_attr_types (MusterGraphBuilder *self, const char *name
  * @name: the attribute
  * @value: its value
  *
- * Sets an attribute of the current node to a whole number.
+ * Sets an attribute of the current node to an integer.
  */
 void muster_graph_builder_attr_int (MusterGraphBuilder *self, const char *name, gint64 value);
 

@@ -95,9 +95,9 @@ muster_graph_check_ops (MusterGraph *graph, const char *const *names, const char
                         of_program->name, of_program->kind->op);
   return muster_fail (
       error, MUSTER_ERROR_UNIMPLEMENTED,
-      is_here ? "this run needs %s that muster's own engine hasn't; add --master=tensorflow, which "
+      is_here ? "this run needs %s that muster's own engine lacks; add --master=tensorflow, which "
                 "has all of TensorFlow's"
-              : "this run needs %s that the server's engine hasn't; restart the server with "
+              : "this run needs %s that the server's engine lacks; restart the server with "
                 "`muster serve --master=tensorflow`, which has all of TensorFlow's",
       missing);
 }

@@ -148,7 +148,7 @@ gboolean muster_cluster_compile (MusterCluster *self, MusterJobGroup *group, GEr
  * muster_cluster_run:
  * @self: the cluster, open
  * @group: tasks on its nodes
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the run
  *
  * Runs a group, after compiling it if necessary. The first failure cancels the group's other tasks
@@ -164,7 +164,7 @@ gboolean muster_cluster_run (MusterCluster *self, MusterJobGroup *group, gint64 
  * muster_cluster_run_task:
  * @self: the cluster, open
  * @task: a task on one of its nodes, in no group
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the run
  *
  * Runs a single task, in its own group.

@@ -223,7 +223,7 @@ MusterJobTask *muster_job_checkpoint_exists_task (MusterJobCheckpoint *self, con
  * @found: (out): FALSE at the first node without such a checkpoint; what was loaded before isn't
  *   undone
  * @loaded: (out) (optional) (transfer full) (array zero-terminated=1): the loaded names, each once
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
  * Loads the named variables from each node's checkpoint, one node after another.
@@ -253,7 +253,7 @@ GPtrArray *muster_job_checkpoint_stats (MusterJobCheckpoint *self);
  * muster_job_checkpoint_report:
  * @self: the checkpoints
  * @action: as in [method@JobMetadata.report]
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
  * Reports the stats to the metadata.
@@ -267,9 +267,9 @@ gboolean muster_job_checkpoint_report (MusterJobCheckpoint *self, const char *ac
 /**
  * muster_job_checkpoint_write_metadata:
  * @self: the checkpoints
- * @epoch: an epoch of which every node's checkpoint is whole
+ * @epoch: an epoch of which every node's checkpoint is intact
  * @finished: the job has ended there
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
  * [method@JobMetadata.write] for all nodes.
@@ -286,7 +286,7 @@ gboolean muster_job_checkpoint_write_metadata (MusterJobCheckpoint *self, gint64
  * @user_epoch: the user's choice, or %MUSTER_NO_EPOCH
  * @epoch: (out): where to resume, or %MUSTER_NO_EPOCH
  * @finished: (out): the job has ended there
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
  * [method@JobMetadata.last_epoch] for all nodes.
@@ -302,7 +302,7 @@ gboolean muster_job_checkpoint_resume_epoch (MusterJobCheckpoint *self, gint64 u
  * @self: the checkpoints
  * @epoch: an epoch, or %MUSTER_NO_EPOCH
  * @accessible: (out): whether it is accessible
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
  * [method@JobMetadata.accessible] for all nodes.

@@ -18,7 +18,7 @@ typedef struct _MusterClusterNode MusterClusterNode; /* jobs/cluster.h */
 /**
  * MusterJobFunc:
  * @node: where it runs
- * @deadline_us: of the run, on the system's clock
+ * @deadline_us: of the run, an instant of g_get_monotonic_time ()
  * @cancellable: (nullable): of the run
  * @user_data: the caller's
  * @error: set it to fail the group
@@ -149,7 +149,7 @@ GPtrArray *muster_job_output_get_list (MusterJobOutput *self, GError **error);
 /**
  * muster_job_output_fetch:
  * @self: the output
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the fetch
  *
  * Fetches the current value in the session of the last run: FAILED_PRECONDITION "Cannot fetch value

@@ -12,8 +12,8 @@ G_BEGIN_DECLS
  * Stores the metadata of a job's checkpoints: the last valid epoch, where to resume, whether the
  * checkpoints are accessible, and how long saves and loads took. Every operation is optional and
  * may fail. Operations that block, for example on a database, must return soon after deadline_us
- * (on the system's clock) or a cancellation. [class@JobStateFile] implements it with a file beside
- * the checkpoints.
+ * (an instant of g_get_monotonic_time ()) or a cancellation. [class@JobStateFile] implements it
+ * with a file beside the checkpoints.
  */
 #define MUSTER_TYPE_JOB_METADATA (muster_job_metadata_get_type ())
 G_DECLARE_INTERFACE (MusterJobMetadata, muster_job_metadata, MUSTER, JOB_METADATA, GObject)
@@ -96,12 +96,12 @@ gboolean muster_job_metadata_set_params (MusterJobMetadata *self, const MusterJo
 /**
  * muster_job_metadata_write:
  * @self: the metadata
- * @epoch: an epoch of which every node's checkpoint is whole
+ * @epoch: an epoch of which every node's checkpoint is intact
  * @finished: the job has ended there
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
- * Every node's checkpoint of that epoch is whole.
+ * Every node's checkpoint of that epoch is intact.
  *
  * Returns: FALSE with an error
  */
@@ -114,7 +114,7 @@ gboolean muster_job_metadata_write (MusterJobMetadata *self, gint64 epoch, gbool
  * @user_epoch: the user's choice, or %MUSTER_NO_EPOCH
  * @epoch: (out): where to resume, or %MUSTER_NO_EPOCH
  * @finished: (out): the job has ended there
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
  * Where to resume.
@@ -130,7 +130,7 @@ gboolean muster_job_metadata_last_epoch (MusterJobMetadata *self, gint64 user_ep
  * @self: the metadata
  * @epoch: an epoch; %MUSTER_NO_EPOCH: the directory, which a runner checks before each save
  * @accessible: (out): whether it is accessible
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
  * Whether that epoch's checkpoint is accessible.
@@ -146,7 +146,7 @@ gboolean muster_job_metadata_accessible (MusterJobMetadata *self, gint64 epoch,
  * @self: the metadata
  * @action: "checkpoint_save", "checkpoint_load" or "checkpoint_partial_load"
  * @stats: (element-type MusterJobStat): one for each node
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
  * Says how long a save or a load took.
@@ -161,12 +161,12 @@ gboolean muster_job_metadata_report (MusterJobMetadata *self, const char *action
 /**
  * MusterJobStateFile:
  *
- * Stores DIRECTORY/job.muster, a key file: the last epoch that every node has whole, and whether
- * the job finished there. Without a user's epoch the job resumes there; without the file, at the
- * newest epoch for which every node has a checkpoint, else from scratch. An epoch chosen by the
- * user becomes the last one when it is loaded, with a message. A file that can't be read, or of a
- * job without one of these nodes, is DATA_LOSS, which names the file and the epoch to resume from
- * if it is removed, so that no job starts anew because of it.
+ * Stores DIRECTORY/job.muster, a key file: the last epoch of which every node has an intact
+ * checkpoint, and whether the job finished there. Without a user's epoch the job resumes there;
+ * without the file, at the newest epoch for which every node has a checkpoint, else from scratch.
+ * An epoch chosen by the user becomes the last one when it is loaded, with a message. A file that
+ * can't be read, or of a job without one of these nodes, is DATA_LOSS, which names the file and the
+ * epoch to resume from if it is removed, so that no job starts anew because of it.
  */
 #define MUSTER_TYPE_JOB_STATE_FILE (muster_job_state_file_get_type ())
 G_DECLARE_FINAL_TYPE (MusterJobStateFile, muster_job_state_file, MUSTER, JOB_STATE_FILE, GObject)

@@ -113,7 +113,7 @@ MusterJobRunner *muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *che
  * @self: the runner
  * @cluster: the nodes, open
  * @last_epoch: (out) (optional): the last epoch
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
  * Trains. Before anything runs: INVALID_ARGUMENT for a resume without a checkpoint,
@@ -131,7 +131,7 @@ gboolean muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster,
  * @epoch: the epoch
  * @finished: the job has ended there
  * @saved: (out) (optional): FALSE if the directory isn't accessible
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
  * Saves once, with metadata and report, waits for it, and returns the error. "Checkpoint manager
@@ -152,7 +152,7 @@ gboolean muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, 
  * @on: (nullable): the node to load into; NULL: each into its own
  * @found: (out): FALSE if a node has no such checkpoint
  * @loaded: (out) (optional) (transfer full) (array zero-terminated=1): the loaded names
- * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
  * Loads the named variables of the job's nodes ([method@JobCheckpoint.load_locally]) and reports
@@ -170,7 +170,7 @@ gboolean muster_job_runner_load_partial (MusterJobRunner *self, MusterCluster *c
  * @self: the runner
  * @goodput: (out caller-allocates): where to return it
  *
- * What the time of the last training was spent on, also while it runs: epochs, saves that hold
+ * What the time of the last training was spent on, even while it runs: epochs, saves that hold
  * them, loading, and the init groups; not what comes after the last epoch. Its steps are epochs.
  * Of this process only. Any thread.
  */

@@ -102,8 +102,8 @@ muster_member_model_choose_slot (MusterMemberModel *self, const MusterMemberRequ
 {
   if (self->n_members > 0 && self->n_slots != (guint)request->n_slots)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "'%s' has %u slots, not %d: all of its tasks must say the same", self->name,
-                        self->n_slots, request->n_slots);
+                        "'%s' has %u slots, not %d: all of its tasks must use the same number",
+                        self->name, self->n_slots, request->n_slots);
   self->n_slots = (guint)request->n_slots;
   if (request->slot < 0 && self->n_members >= self->n_slots)
     return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,

@@ -317,10 +317,9 @@ server_hint (const char *state, const char *target, const MusterSituation *situa
   if (strcmp (state, "not-resolved") == 0)
     return g_strdup_printf ("check the host name in %s", target);
   if (strcmp (state, "refused") == 0 && situation->chief != NULL)
-    return g_strdup_printf (
-        "start this task's own server, %s, by `muster serve --master=tensorflow` "
-        "or as a tf.distribute.Server",
-        target);
+    return g_strdup_printf ("start this task's own server, %s, with `muster serve "
+                            "--master=tensorflow` or as a tf.distribute.Server",
+                            target);
   if (strcmp (state, "refused") == 0)
     return g_str_has_prefix (target, "unix:")
                ? g_strdup_printf ("`muster serve --listen=%s` starts a master", target)
@@ -590,7 +589,7 @@ add_graph (GPtrArray *list, const MusterReadiness *readiness)
     it->text =
         g_strdup ("positions are missing: the model was prepared without those of its tasks");
     it->hint = g_strdup ("prepare it for the job's tasks with `muster prepare --overwrite "
-                         "--tasks=N`, or by its chief's `muster train`");
+                         "--tasks=N`, or with its chief's `muster train`");
   } else if (missing) {
     it->hint = g_strdup ("use the same meta graph for the chief and its workers");
   }

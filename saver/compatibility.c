@@ -127,8 +127,7 @@ check_names (MusterMatch *self, GHashTable *names, GError **error)
   while (g_hash_table_iter_next (&iter, &name, NULL))
     if (!g_hash_table_contains (names_wanted (self), name)) {
       return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                          "'%s' has a new name to be read under, but the graph doesn't restore it",
-                          (const char *)name);
+                          "'%s' is renamed, but the graph doesn't restore it", (const char *)name);
     }
   return TRUE;
 }

@@ -90,7 +90,7 @@ struct _MusterCutInterface {
  * @self: a cut
  * @session: the session of the save
  *
- * Allows changes again: once after the attempts, also on failure, before the files are synced and
+ * Allows changes again: once after the attempts, even on failure, before the files are synced and
  * published; unless the cut is kept ([method@Saver.keep_cut]).
  */
 

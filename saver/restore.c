@@ -344,8 +344,8 @@ begin_crash_count (Restore *self, const char *prefix, GError **error)
     return TRUE;
   return muster_fail (
       error, MUSTER_ERROR_DATA_LOSS,
-      "'%s' makes the job crash: it has died right after restoring it %u times in a row", prefix,
-      deaths);
+      "'%s' makes the job crash: the job has died right after restoring it %u times in a row",
+      prefix, deaths);
 }
 
 static gboolean

@@ -125,7 +125,7 @@ typedef void (*MusterSaveFinished) (MusterSaveTicket *ticket, gpointer user_data
  * @self: a ticket
  * @func: (scope notified) (closure user_data) (destroy destroy): called once
  * @user_data: for @func
- * @destroy: called with @user_data after @func, also if the save never ends
+ * @destroy: called with @user_data after @func, even if the save never ends
  *
  * Calls @func when this save has ended, before sync returns: on the saver's thread, or on that of
  * the save that replaced it. If it has ended already, @func is called at once.

@@ -19,9 +19,9 @@ G_BEGIN_DECLS
  * @no_meta_graph: write no `PREFIX.meta`
  * @no_probe: the first save doesn't check which devices see the directory
  * ([method@Saver.check_access])
- * @gathered: (attributes flag=save-gathered of=train,save): the chief reads the variables through
- *   its session and writes them, also where the master could. It does so in any case where the
- *   master doesn't see the directory
+ * @gathered: (attributes flag=save-gathered of=train,save): read the variables through the chief's
+ *   session and have the chief write them, even if the master could. The chief does so in any case
+ *   if the master doesn't see the directory
  * @storage: (nullable): where checkpoints are; `NULL`: local files
  * @clock: (nullable): `NULL`: the machine's
  * @keep_every_n_hours: preserve a checkpoint every so many hours; 0: the SaverDef's; below 0: none
@@ -33,7 +33,7 @@ G_BEGIN_DECLS
  * @keep_best: (attributes flag=keep-best of=train): the number of checkpoints with the best @metric
  *   to keep beside the newest; 0: what the last job in this directory used; below 0: none
  * @metric: (nullable) (attributes flag=metric of=train arg=NAME[:OUTPUT]:max|min): the metric that
- *   @keep_best goes by: a tensor or op of the graph, `loss` (@loss of [struct@Training]), or a
+ *   @keep_best uses: a tensor or op of the graph, `loss` (@loss of [struct@Training]), or a
  *   name that `muster checkpoint mark` gives values to; and whether its max or min is best; `NULL`:
  *   what the last job in this directory used. Values are set before a save
  * ([method@Saver.set_metric]) or afterwards ([func@checkpoint_set_metric]); in training, a tensor
@@ -46,8 +46,8 @@ G_BEGIN_DECLS
  *   the meta graph and is skipped, a restore does nothing; a directory with a checkpoint is refused
  * @adopt_unknown: the saver lists and deletes all checkpoints with this base name in a directory,
  *   even if no state file or record names them
- * @when_full: (attributes flag=when-full of=save arg=fail|skip|pause): action without enough free
- *   space; 0: fail
+ * @when_full: (attributes flag=when-full of=save arg=fail|skip|pause): action if there isn't enough
+ *   free space; 0: fail
  * @save_timeout_us: (attributes flag=save-timeout of=train): the time after which a save fails; 0:
  *   forever. It holds whatever the save's deadline, so that a master that hangs doesn't block it.
  *   Should exceed the longest save and the longest wait for space
@@ -189,7 +189,7 @@ void muster_save_how_add_tensor (MusterSaveHow *self, const char *name, MusterTe
  * @number: (nullable): the step for the checkpoint's name, instead of the save's step. Called
  * before
  *   @check, so that it matches what was written
- * @release: allows changes again: once after the attempts, also on failure, before the files are
+ * @release: allows changes again: once after the attempts, even on failure, before the files are
  *   synced and published; unless the cut is kept ([method@Saver.keep_cut])
  *
  * Makes a consistent save of a model that several tasks train. All functions are called on the

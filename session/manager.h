@@ -76,7 +76,7 @@ MusterGraph *muster_session_manager_graph (MusterSessionManager *self);
  * @self: a session manager
  * @master: a master
  * @options: (nullable): %NULL: all defaults
- * @report: (nullable): set also on failure; clear it afterwards
+ * @report: (nullable): set even on failure; clear it afterwards
  * @cancellable: (nullable): cancels the call
  *
  * Creates a session and makes the model ready. FAILED_PRECONDITION, with TensorFlow's text, if
@@ -106,7 +106,7 @@ MusterSession *muster_session_manager_prepare_session (MusterSessionManager *sel
  * @master: a master
  * @options: (nullable): init_op, feeds and init_func aren't used; %NULL: all defaults
  * @recovered: (out) (optional): %TRUE if the model was restored and is ready
- * @report: (nullable): set also on failure; clear it afterwards
+ * @report: (nullable): set even on failure; clear it afterwards
  * @cancellable: (nullable): cancels the call
  *
  * Creates a session and restores if possible. A session whose model isn't recovered is success, and
@@ -126,7 +126,7 @@ MusterSession *muster_session_manager_recover_session (
  * @master: a master
  * @timeout_us: microseconds; 0 or below: check once, for at most 30 s; %MUSTER_WAIT_FOREVER: no
  *   limit
- * @report: (nullable): set also on failure; clear it afterwards
+ * @report: (nullable): set even on failure; clear it afterwards
  * @cancellable: (nullable): cancels the call
  *
  * Waits until another task has made the model ready. If the master can't be reached (UNAVAILABLE),
@@ -165,7 +165,7 @@ void muster_session_manager_prepare_session_async (MusterSessionManager *self, M
  * muster_session_manager_prepare_session_finish:
  * @self: a session manager
  * @result: the result that the callback got
- * @report: (nullable): set also on failure; clear it afterwards
+ * @report: (nullable): set even on failure; clear it afterwards
  *
  * Ends [method@SessionManager.prepare_session_async].
  *
@@ -198,7 +198,7 @@ void muster_session_manager_wait_for_session_async (MusterSessionManager *self,
  * muster_session_manager_wait_for_session_finish:
  * @self: a session manager
  * @result: the result that the callback got
- * @report: (nullable): set also on failure; clear it afterwards
+ * @report: (nullable): set even on failure; clear it afterwards
  *
  * Ends [method@SessionManager.wait_for_session_async].
  *

@@ -77,7 +77,7 @@ typedef gboolean (*MusterContinueFunc) (MusterSession *session, gint64 *step, gi
  *   deadline; steps that remain are aborted. %FALSE fails the operation before anything is reset,
  *   restored or initialised (nullable)
  * @quiesce_func_data: its data
- * @continue_func: if the model was claimed and an earlier chief has left it whole, with the same
+ * @continue_func: if the model was claimed and an earlier chief has left it intact, with the same
  *   graph and checkpoint directory, the chief continues with it: nothing is reset, restored or
  *   initialised. Not with @overwrite, @checkpoint_filename or @device_func, and not in recover.
  *   %NULL: it is always restored or initialised

@@ -38,8 +38,8 @@ typedef enum {
  * @restored_from: the checkpoint (owned, nullable)
  * @continued: prepare: with the model on the master; nothing was restored or initialised
  * @continued_step: if @continued: the model's step
- * @passed_over: newer checkpoints that weren't whole, the cause, and what was done with them: lines
- *   (owned, nullable)
+ * @passed_over: newer checkpoints that weren't intact, the cause, and what was done with them:
+ * lines (owned, nullable)
  * @restore_warning: remarks on the restore: lines (owned, nullable)
  * @reason: recover, and operations that failed: why the model isn't ready (owned, nullable)
  * @goodput: prepare: what the chief before has announced of the job's time (owned, nullable)

@@ -97,7 +97,7 @@ log_admitted (MusterAdmission *self)
     g_string_append_printf (text, "%s%s", text->len > 0 ? ", " : "", (const char *)at->data);
   g_mutex_unlock (&self->lock);
   muster_log (G_LOG_LEVEL_MESSAGE, "admission", "MESSAGE",
-              "TensorFlow takes connections of the cluster's machines: %s", text->str);
+              "TensorFlow accepts connections from the cluster's machines: %s", text->str);
 }
 
 /* --- the thread --- */

@@ -471,7 +471,8 @@ listen_to (MusterRuntime *self, const Life *life)
     next_us = now_us () + REFUSED_PAUSE;
     report (
         self,
-        "refused a connection of %s, which is neither a machine of the cluster nor, on this one, a "
+        "refused a connection from %s, which is neither a machine of the cluster nor, on this one, "
+        "a "
         "process of this user; if it is a task, let its name in TF_CONFIG resolve to that address",
         line + strlen ("refused "));
   }

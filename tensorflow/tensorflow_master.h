@@ -61,8 +61,8 @@ MusterMaster *muster_tensorflow_master_new_within (const char *target,
  * machines that the cluster's addresses name, as they resolve at the time, and on this machine of
  * this user. TensorFlow has neither TLS nor tokens between tasks: whoever runs programs on these
  * machines, or can send in their name, has all that the task has. Connections over the network end
- * when the other machine has been silent for three seconds. INVALID_ARGUMENT also if @cluster names
- * no task, or one without a port.
+ * when the other machine has been silent for three seconds. INVALID_ARGUMENT as well if @cluster
+ * names no task, or one without a port.
  *
  * Returns: (transfer full): a master
  */

@@ -110,10 +110,9 @@ find_obstacle (const MusterInspect *self)
                             "graph or a library of it: train it there",
                             of_program->name, of_program->kind->op);
   if (sparse != NULL)
-    return g_strdup_printf (
-        "needs the sparse placeholder of '%s', which --feed can give the same in each step, but no "
-        "rows of a file: train it by a program",
-        sparse->name);
+    return g_strdup_printf ("needs the sparse placeholder of '%s', which --feed can give the same "
+                            "in each step, but no rows of a file: train it from a program",
+                            sparse->name);
   return NULL;
 }
 

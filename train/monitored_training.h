@@ -27,8 +27,8 @@ G_BEGIN_DECLS
  * if there is none
  * @restore: of a chief: what is restored from @checkpoint_dir; `prefix` must be unset, and
  *   `directory` unset or the same
- * @overwrite: (attributes flag=overwrite): start a job that is over, or that another chief has
- *   prepared. As in [struct@PrepareOptions]
+ * @overwrite: (attributes flag=overwrite): start a job again that is over, or that another chief
+ *   has prepared. As in [struct@PrepareOptions]
  * @always_restore: (attributes flag=restore): restore the latest checkpoint, even if a chief that
  *   died left the model intact on the master. Otherwise a chief continues with such a model, if
  * that has a name and positions
@@ -40,7 +40,7 @@ G_BEGIN_DECLS
  * @save_steps: the interval of checkpoints in steps; 0: none
  * @save_auto: (attributes option=save-every=auto): instead of an interval: the hook chooses it, as
  *   [struct@CheckpointSaverOptions] says
- * @save_share: (attributes flag=save-share arg=PERCENT min=0 max=1): largest share of the time
+ * @save_share: (attributes flag=save-share arg=PERCENT min=0 max=1): maximum share of the time
  *   for which saves may hold training, with @save_auto; 0: 1%. In C a number such as 0.01
  * @save_blocking: (attributes flag=save-blocking): stop training while a checkpoint is written,
  *   instead of writing it in the background

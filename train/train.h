@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 /**
  * muster_train:
  * @training: what to train
- * @trained: (nullable): set to the result, also on failure; not cleared before
+ * @trained: (nullable): set to the result, even on failure; not cleared before
  * @cancellable: (nullable): ends the training
  *
  * Trains one task of a job, chief or worker, from the job's current state to its end: a monitored
@@ -60,7 +60,7 @@ void muster_train_async (const MusterTraining *training, GCancellable *cancellab
 /**
  * muster_train_finish:
  * @result: what the callback was given
- * @trained: (nullable): the result, also on failure; clear it
+ * @trained: (nullable): the result, even on failure; clear it
  *
  * The result of muster_train_async ().
  *

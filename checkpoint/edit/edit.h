@@ -12,8 +12,8 @@ G_BEGIN_DECLS
  *
  * Every byte that is read is checked against the index's sums, and in a file system what was
  * written is read back before it is published: DATA_LOSS names the tensor and the file. The new
- * checkpoint appears whole or not at all. Memory doesn't grow with the size of a tensor, but with
- * the number of tensors; only a partitioned variable that becomes one .npy file is held as a
+ * checkpoint appears complete or not at all. Memory doesn't grow with the size of a tensor, but
+ * with the number of tensors; only a partitioned variable that becomes one .npy file is held as a
  * whole. */
 
 /**
@@ -61,7 +61,7 @@ GType muster_edit_options_get_type (void);
  * aren't numbers
  * @bytes: the size of its data
  * @kept_bytes: of a copy: those of @bytes that were there already, from an interrupted one
- * @was_there: of a copy: the same checkpoint was there, whole
+ * @was_there: of a copy: the same checkpoint existed, intact
  * @is_latest: of a copy: it is its directory's latest
  * @took_us: the time that it took
  *
@@ -95,10 +95,10 @@ typedef struct {
  * and run, and whether retention keeps it for good, are those of the original. Which becomes the
  * directory's latest is @options' matter.
  *
- * If it fails, or the process dies, the data files that are whole stay under hidden names: the same
+ * If it fails, or the process dies, complete data files stay under hidden names: the same
  * copy goes on from there, after checking them. If it is cancelled, they are removed. A later saver
- * in that directory removes what nobody finished. The same checkpoint, if it is there and whole, is
- * not copied again; if it is damaged, it is. Another one with this name is `ALREADY_EXISTS`.
+ * in that directory removes what nobody finished. The same checkpoint, if it exists and is intact,
+ * is not copied again; if it is damaged, it is. Another one with this name is `ALREADY_EXISTS`.
  *
  * Returns: `TRUE` if the copy is durable
  */

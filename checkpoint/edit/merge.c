@@ -86,7 +86,7 @@ check_pair (Merge *self, guint i, const MusterIndexEntry *a, const MusterIndexEn
   if (have_same_slices (self, i, a, b))
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "the tensor '%s' is partitioned otherwise in '%s' than in '%s'", x->name,
+                      "the tensor '%s' is partitioned differently in '%s' than in '%s'", x->name,
                       self->from[0], self->from[i]);
 }
 

@@ -260,7 +260,7 @@ gboolean muster_bundle_reader_read_entries (MusterBundleReader *self,
  * parts of the index. So any changed bit is found (`DATA_LOSS`). A data file without tensors isn't
  * read.
  *
- * Returns: `TRUE` if the checkpoint is whole
+ * Returns: `TRUE` if the checkpoint is intact
  */
 gboolean muster_bundle_reader_verify (MusterBundleReader *self, MusterBundleProgress progress,
                                       gpointer user_data, GCancellable *cancellable,

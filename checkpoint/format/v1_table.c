@@ -281,7 +281,7 @@ add_slice (Loader *self, Listed *listed, const MusterExtent *slice, const guint8
   g_autoptr (GByteArray) key = g_byte_array_new ();
   if (!muster_slice_resolve (listed->n_dims, listed->dims, slice, box) ||
       !is_listed (listed, slice))
-    return damaged (error, listed->name, "is a slice that the list hasn't");
+    return damaged (error, listed->name, "is a slice that isn't in the list");
   muster_slice_append_key (key, listed->name, listed->n_dims, slice);
   if (!g_hash_table_add (self->keys, g_bytes_new (key->data, key->len)))
     return damaged (error, listed->name, "is there twice");

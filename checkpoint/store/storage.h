@@ -68,7 +68,7 @@ typedef struct {
  *
  * There are two kinds. In a file system ([func@local_storage]) a file is there while it is written,
  * and becomes another's replacement by [method@Storage.rename]. In an object store
- * ([method@Storage.can_rename] is `FALSE`) a file appears under its own name, whole, when it is
+ * ([method@Storage.can_rename] is `FALSE`) a file appears under its own name, complete, when it is
  * closed. A store of one's own needs its own interface struct, or a subclass of
  * [class@ForwardingStorage] that overrides some operations.
  * Paths are the caller's, separated by '/'. Errors are `G_IO_ERROR` or `G_FILE_ERROR` with the path
@@ -351,8 +351,8 @@ GBytes *muster_storage_read (MusterStorage *self, const char *path, GError **err
  * @self: a store
  * @path: a path in it
  *
- * Whether [method@Storage.rename] works there: not in an object store, where a file appears, whole
- * and under its own name, when it is closed.
+ * Whether [method@Storage.rename] works there: not in an object store, where a file appears,
+ * complete and under its own name, when it is closed.
  *
  * Returns: `TRUE` for a file system
  */
@@ -502,7 +502,7 @@ gboolean muster_storage_publish (MusterStorage *self, const char *path, const vo
  * Copies a file, durably. A store that can copy by itself does so; else the bytes go through this
  * process, some at a time.
  *
- * Returns: `TRUE` if the copy is whole
+ * Returns: `TRUE` if the copy is intact
  */
 gboolean muster_storage_copy (MusterStorage *self, const char *from, const char *to,
                               GError **error);

@@ -19,15 +19,15 @@
 #define MAX_TOKENS   ((gsize)1 << 20) /* bytes of the file */
 
 static const char summary[] =
-    "Makes in DIR what a secured server and its clients need, and keeps what is there already: a\n"
+    "Makes in DIR what a secured server and its clients need, and keeps what exists already: a\n"
     "certificate authority (ca.pem, ca.key), certificates with keys for the server (server.pem,\n"
     "server.key) and a client (client.pem, client.key), and a token for each role (admin.token,\n"
     "run.token, read.token), with their hashes for the server (tokens).\n\n"
     "  muster serve --listen=0.0.0.0:2222 --tls-cert=DIR/server.pem --tls-key=DIR/server.key \\\n"
     "      --token-file=DIR/tokens\n"
     "  muster status grpcs://HOST:2222 --tls-ca=DIR/ca.pem --token-file=DIR/read.token\n\n"
-    "Give each machine only what it needs; ca.key and *.token are secrets, ca.key needs to be on\n"
-    "none of them. With --tls-ca=DIR/ca.pem the server requires a client certificate as well.";
+    "Give each machine only what it needs: ca.key and *.token are secrets, and no machine needs\n"
+    "ca.key. With --tls-ca=DIR/ca.pem the server requires a client certificate as well.";
 
 typedef struct {
   char *folder;            /* (owned) */
@@ -201,9 +201,9 @@ parse (Certs *self, int argc, char **argv, GError **error)
       {"days", 0, 0, G_OPTION_ARG_INT64, &self->days,
        "days for which the certificates are valid (default: 365; the authority's 3650)", "N"},
       {"renew", 0, 0, G_OPTION_ARG_NONE, &self->renew,
-       "make the server's and the client's certificates again, by the same authority", NULL},
+       "make new certificates for the server and the clients, signed by the same authority", NULL},
       {"renew-tokens", 0, 0, G_OPTION_ARG_NONE, &self->renew_tokens,
-       "make the tokens again; the hashes of the old ones stay in tokens, until you remove them",
+       "make new tokens; the hashes of the old ones stay in the file tokens until you remove them",
        NULL},
       {NULL}};
   self->days = DEFAULT_DAYS;

@@ -29,7 +29,7 @@ static const struct {
     {"diff", "A B", muster_cli_checkpoint_diff, "compare two checkpoints"},
     {"prune", "DIR… --keep=N", muster_cli_checkpoint_prune, "remove the oldest checkpoints"},
     {"pin", "PREFIX|DIR…", muster_cli_checkpoint_pin, "keep checkpoints until they are unpinned"},
-    {"unpin", "PREFIX|DIR…", muster_cli_checkpoint_unpin, "take pins back"},
+    {"unpin", "PREFIX|DIR…", muster_cli_checkpoint_unpin, "remove pins"},
     {"mark", "PREFIX|DIR --metric=NAME=VALUE", muster_cli_checkpoint_mark,
      "record how good a checkpoint is"},
     {"copy", "FROM TO", muster_cli_checkpoint_copy,

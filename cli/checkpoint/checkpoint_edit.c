@@ -13,7 +13,7 @@ static GOptionEntry *
 all_entries (MusterCliEdit *self, const GOptionEntry *entries)
 {
   const GOptionEntry shared[] = {{"replace", 0, 0, G_OPTION_ARG_NONE, &self->edit.replaces,
-                                  "replace what has the result's name", NULL},
+                                  "replace an existing result", NULL},
                                  {NULL}};
   GArray *all = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
   for (; entries != NULL && entries->long_name != NULL; entries++)

@@ -58,7 +58,7 @@ muster_cli_checkpoint_extract (int argc, char **argv)
   int code;
   const GOptionEntry entries[] = {
       {"variables", 0, 0, G_OPTION_ARG_STRING_ARRAY, &self.patterns,
-       "the variables' names; may be given several times (required)", "PATTERN"},
+       "names of variables; may be repeated (required)", "PATTERN"},
       {"to", 0, 0, G_OPTION_ARG_FILENAME, &self.to,
        "write NumPy files below a directory; for one variable, a file that ends in .npy is "
        "possible, too",

@@ -39,7 +39,7 @@ static const char summary[] =
     "  good        all files are present and have the right length; --verify reads them\n"
     "  V1          the same of a checkpoint from before TensorFlow 0.12, read but never removed;\n"
     "              `muster checkpoint copy` converts it\n"
-    "  whole       --verify has read it, and every checksum is right\n"
+    "  intact      --verify has read it, and every checksum matches\n"
     "  damaged     and why\n"
     "  unread      its files can't be read, and why\n"
     "  set aside   muster took it out of use, and why\n"
@@ -215,7 +215,7 @@ muster_listed_verify (MusterListed *self, MusterBundleProgress progress, gpointe
   if (!is_read && !g_cancellable_is_cancelled (cancellable))
     muster_listed_set_failure (self, error);
   else if (is_read && self->reason == NULL)
-    self->state = "whole";
+    self->state = "intact";
   self->took_us = muster_clock_now_us (muster_system_clock ()) - started_us;
 }
 

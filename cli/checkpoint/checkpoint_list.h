@@ -14,7 +14,7 @@ void muster_listed_drop_removed (GPtrArray *listed);
  * warning. (transfer full) (element-type MusterListed) */
 GPtrArray *muster_listed_directory (const char *directory, gboolean with_quarantined,
                                     GError **error);
-/* Reads all of it but the meta graph, which a restore doesn't read; the state becomes "whole",
+/* Reads all of it but the meta graph, which a restore doesn't read; the state becomes "intact",
  * "damaged" or "unread", or stays if the cancellable (nullable) stopped it. progress is (nullable).
  */
 void muster_listed_verify (MusterListed *self, MusterBundleProgress progress, gpointer data,

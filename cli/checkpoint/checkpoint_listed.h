@@ -9,7 +9,7 @@ G_BEGIN_DECLS
 typedef struct {
   char *prefix;      /* (owned) */
   char *name;        /* (owned) its base name */
-  const char *state; /* static: "good", "V1", "verified" (when it was saved), "whole" (read now),
+  const char *state; /* static: "good", "V1", "verified" (when it was saved), "intact" (read now),
                         "damaged", "unread", "set aside" */
   char *damage;      /* (owned) (nullable) why it is damaged */
   GError *unread;    /* (owned) (nullable) why it can't be read, which says nothing about it */

@@ -10,8 +10,9 @@
 
 static const char summary[] =
     "Writes a checkpoint with other names for its variables as OUT. A rule OLD=NEW changes one\n"
-    "name, a/*=b/* all that begin with a/; the first rule that fits counts. Each must fit, and no\n"
-    "two variables may get one name. A meta graph isn't copied, since it has the old names. OUT\n"
+    "name, a/*=b/* all that begin with a/; the first rule that matches applies. Each must match\n"
+    "a name, and no two variables may get one name. A meta graph isn't copied, since it has the "
+    "old names. OUT\n"
     "isn't listed in its directory. The names in an object-based checkpoint can't be changed.";
 
 typedef struct {
@@ -88,7 +89,7 @@ muster_cli_checkpoint_rename (int argc, char **argv)
   int code;
   const GOptionEntry entries[] = {
       {"map", 0, 0, G_OPTION_ARG_STRING_ARRAY, &self.rules,
-       "a rule; may be given several times, and counts before those of a file", "OLD=NEW"},
+       "a rule; may be repeated, and takes precedence over those of --map-file", "OLD=NEW"},
       {"map-file", 0, 0, G_OPTION_ARG_FILENAME, &self.file, "a file with a rule in each line",
        "FILE"},
       {NULL}};

@@ -18,7 +18,7 @@ static const char summary[] =
     "Exits with 0 if all are undamaged, and with 1 if one is damaged; else, if one can't be\n"
     "read, with 1 after --timeout and 3 without the rights.";
 
-/* "whole", "15 tensors, 4.2 GB in 1.4 s (3.0 GB/s)" */
+/* "intact", "15 tensors, 4.2 GB in 1.4 s (3.0 GB/s)" */
 static void
 add_verdict (MusterTable *table, const MusterListed *self)
 {
@@ -33,7 +33,7 @@ add_verdict (MusterTable *table, const MusterListed *self)
       muster_figure_transfer ((guint64)self->bytes, (guint64)self->bytes, self->took_us);
   g_autofree char *text =
       g_strdup_printf ("%d tensor%s, %s", self->tensors, self->tensors == 1 ? "" : "s", transfer);
-  muster_table_add (table, self->prefix, "whole", text, NULL);
+  muster_table_add (table, self->prefix, "intact", text, NULL);
 }
 
 /* An object store has none; there everything that isn't a checkpoint's prefix may be one. */
@@ -86,7 +86,7 @@ print_sum (guint n, guint n_damaged, guint n_unread)
 {
   g_autofree char *unread =
       n_unread > 0 ? g_strdup_printf (", %u unread", n_unread) : g_strdup ("");
-  muster_cli_say (stdout, "%u checkpoints: %u whole, %u damaged%s\n", n, n - n_damaged - n_unread,
+  muster_cli_say (stdout, "%u checkpoints: %u intact, %u damaged%s\n", n, n - n_damaged - n_unread,
                   n_damaged, unread);
 }
 

@@ -20,10 +20,10 @@
 
 static const char summary[] =
     "Runs as the evaluator beside a job: waits for each checkpoint that the job saves in\n"
-    "--checkpoint-dir, restores it into a master of its own, runs all data through it once, "
-    "writes\n"
-    "the metrics for TensorBoard and marks the checkpoint with them, for a job with --keep-best.\n"
-    "The newest is next; one that is marked isn't evaluated again. Ends when the job is over.\n\n"
+    "--checkpoint-dir, restores it on a master of its own, runs all data through the model once,\n"
+    "writes the metrics for TensorBoard and marks the checkpoint with them, for a job with\n"
+    "--keep-best. The newest is next; one that is marked isn't evaluated again. Ends when the job\n"
+    "is over.\n\n"
     "  muster evaluate --meta-graph=digits.meta --feed=x:0=@images.npy --feed=y:0=@labels.npy \\\n"
     "      --metric=accuracy --checkpoint-dir=run";
 
@@ -52,7 +52,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (EvaluateCommand, evaluate_command_clear)
 
 static const GOptionEntry entries[] = {
     {"master", 0, 0, G_OPTION_ARG_STRING, AT (common.target),
-     "master to evaluate on, which is the evaluator's alone: local, tensorflow[:PATH], "
+     "master to evaluate on, used by nothing else: local, tensorflow[:PATH], "
      "grpc://HOST:PORT, with TLS grpcs://HOST:PORT, or unix:/PATH (default: local)",
      "TARGET"},
     {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (feeds),
@@ -62,10 +62,10 @@ static const GOptionEntry entries[] = {
     {"rows", 0, 0, G_OPTION_ARG_STRING, AT (rows),
      "rows of each NumPy file to use, such as 1500:1600 or 1500: (default: all)", "FIRST:END"},
     {"batch-size", 0, 0, G_OPTION_ARG_INT64, AT (batch_size),
-     "number of rows in a batch (default: the graph's batch size, else 32)", "N"},
+     "number of rows in a batch (default: the graph's batch size, or 32)", "N"},
     {"metric", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (metrics),
-     "metric to evaluate; may be repeated: a tensor of one number, whose mean over the rows is "
-     "taken, or the name of one of tf.metrics (default: the first in the collection 'losses')",
+     "metric to evaluate; may be repeated: a tensor of one number, averaged over the rows, or the "
+     "name of one of tf.metrics (default: the first in the collection 'losses')",
      "NAME"},
     {NULL}};
 

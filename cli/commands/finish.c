@@ -8,7 +8,7 @@
 #include "train/train.h"
 
 static const char summary[] =
-    "Marks a job as over on the master: workers that wait for the model, or come later, exit at\n"
+    "Marks a job as over on the master: workers that wait for the model, or start later, exit at\n"
     "once with code 5 instead of waiting or training a finished model again. The final step is\n"
     "--step, or is read from the model of --meta-graph. The variables don't change.\n"
     "`muster prepare --overwrite` starts the job again.";

@@ -16,10 +16,10 @@
 #include <string.h>
 
 static const char summary[] =
-    "Describes a graph that somebody else has exported: a file of TensorFlow's export_meta_graph,\n"
-    "or a SavedModel, as DIR or DIR:TAGS. Nothing is run.\n\n"
-    "The commands at the end work as printed once the data has the names in them: for the\n"
-    "placeholder x:0 the NumPy file x.npy.";
+    "Describes a graph that somebody else has exported: a .meta file, as TensorFlow's\n"
+    "export_meta_graph writes it, or a SavedModel, DIR or DIR:TAGS. Nothing is run.\n\n"
+    "The commands at the end work as printed if the data files have the names in them: for the\n"
+    "placeholder x:0, the NumPy file x.npy.";
 
 static void
 add_op (GPtrArray *ops, const char *op)

@@ -14,7 +14,7 @@
 static const char summary[] =
     "Serves a master in this process: sessions and variables for a chief and its workers, with\n"
     "TensorFlow's MasterService as the protocol; readiness is pushed to waiting clients. Prints\n"
-    "'serving grpc://HOST:PORT' when it serves (grpcs:// with TLS; also 'health grpc://HOST:PORT'\n"
+    "'serving grpc://HOST:PORT' when it is up (grpcs:// with TLS; also 'health grpc://HOST:PORT'\n"
     "for --health-listen and 'http http[s]://HOST:PORT' for --http). At SIGINT or SIGTERM it\n"
     "drains: chiefs that save checkpoints do so within --grace, then it stops. Variables are kept "
     "in\n"
@@ -34,12 +34,12 @@ static const GOptionEntry entries[] = {
     {"check-config", 0, 0, G_OPTION_ARG_NONE, AT (check_config),
      "check the options and the files that they name, then exit", NULL},
     {"listen", 0, 0, G_OPTION_ARG_STRING, AT (listen),
-     "listen address, HOST:PORT or unix:/PATH, or several with commas between (default: "
+     "listen address, HOST:PORT or unix:/PATH, or several, separated by commas (default: "
      "localhost:2222, or with --task the Unix socket where the task's commands look for it; port 0 "
      "selects a free port)",
      "ADDRESS"},
     {"allow-user", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (allow_users),
-     "user of this machine that may connect to unix:/PATH; repeat it for several (default: only "
+     "user of this machine that may connect to unix:/PATH; may be repeated (default: only "
      "the user of this process)",
      "NAME"},
     {"health-listen", 0, 0, G_OPTION_ARG_STRING, AT (health_listen),
@@ -50,7 +50,8 @@ static const GOptionEntry entries[] = {
      "/healthz (default: none)",
      "HOST:PORT"},
     {"http-host", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (http_hosts),
-     "another name by which HTTP clients may reach this server, repeatable (default: localhost, "
+     "another name by which HTTP clients may reach this server; may be repeated (default: "
+     "localhost, "
      "the host of --http, the machine's name and IP addresses)",
      "NAME"},
     {"master", 0, 0, G_OPTION_ARG_STRING, AT (target),
@@ -59,11 +60,11 @@ static const GOptionEntry entries[] = {
      "TARGET"},
     {"task", 0, 0, G_OPTION_ARG_STRING, AT (task),
      "task of TF_CONFIG's cluster that --master=tensorflow runs as, such as ps:0, or "
-     "worker:N=HOST:PORT for one that isn't in it; it takes connections from the cluster's "
+     "worker:N=HOST:PORT for one that isn't in it; it accepts connections from the cluster's "
      "machines (default: none, this machine only)",
      "JOB:INDEX"},
     {"data-dir", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, AT (data_dirs),
-     "directory that clients' operations may read and write; repeat it for several (default: "
+     "directory that clients' operations may read and write; may be repeated (default: "
      "every file that this process may open)",
      "DIR"},
     {"tls-cert", 0, 0, G_OPTION_ARG_FILENAME, AT (tls_cert),
@@ -71,7 +72,8 @@ static const GOptionEntry entries[] = {
     {"tls-key", 0, 0, G_OPTION_ARG_FILENAME, AT (tls_key), "key of the certificate (default: none)",
      "FILE"},
     {"tls-ca", 0, 0, G_OPTION_ARG_FILENAME, AT (tls_ca),
-     "CA certificate that client certificates are required to be signed by (default: none)",
+     "CA certificate that must have signed client certificates, which are then required (default: "
+     "none)",
      "FILE"},
     {"token-file", 0, 0, G_OPTION_ARG_FILENAME, AT (token),
      "file with tokens, of which clients must send one; lines are TOKEN, ROLE TOKEN or ROLE "
@@ -96,13 +98,13 @@ static const GOptionEntry entries[] = {
 /* behind the limits */
 static const GOptionEntry more_entries[] = {
     {"max-memory", 0, 0, G_OPTION_ARG_STRING, AT (max_memory),
-     "maximum memory for tensors, graphs, tables and messages together, as 8GiB or 50% of the "
+     "maximum memory for tensors, graphs, tables and messages together, such as 8GiB, or 50% of "
+     "the "
      "machine's memory or of the control group's limit (default: 80%)",
      "SIZE"},
     {"checkpoint-memory", 0, 0, G_OPTION_ARG_STRING, AT (checkpoint_memory),
-     "memory for the checkpoints of other machines, which use it as "
-     "--fast-dir=grpc://HOST:PORT/NAME; "
-     "as 8GiB or 50% (default: none)",
+     "memory for the checkpoints of other machines, which use it with "
+     "--fast-dir=grpc://HOST:PORT/NAME: such as 8GiB or 50% (default: none)",
      "SIZE"},
     {"idle-session", 0, 0, G_OPTION_ARG_STRING, AT (idle_session),
      "time after which idle sessions are closed (default: never; sessions of muster's clients "
@@ -111,11 +113,11 @@ static const GOptionEntry more_entries[] = {
     {"chief-lease", 0, 0, G_OPTION_ARG_STRING, AT (chief_lease),
      "time without renewal after which a chief loses its lease (default: 15s)", "TIME"},
     {"expect", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (expected),
-     "model that has to be ready for /readyz; may be repeated (default: the models that chiefs "
+     "model that must be ready for /readyz; may be repeated (default: the models that chiefs "
      "have announced)",
      "MODEL"},
     {"grace", 0, 0, G_OPTION_ARG_STRING, AT (grace),
-     "time to stop in after SIGTERM: chiefs save, then steps end (default: 30s)", "TIME"},
+     "time limit for stopping after SIGTERM: chiefs save, then steps end (default: 30s)", "TIME"},
     {"log-level", 0, 0, G_OPTION_ARG_STRING, AT (log_level), MUSTER_LOG_LEVEL_HELP "info)",
      "LEVEL"},
     {"log-format", 0, 0, G_OPTION_ARG_STRING, AT (log_format), MUSTER_LOG_FORMAT_HELP, "FORMAT"},

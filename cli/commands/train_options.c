@@ -42,7 +42,7 @@ static const GOptionEntry entries[] = {
     {"rows", 0, 0, G_OPTION_ARG_STRING, AT (rows),
      "rows of each NumPy file to use, such as 1500:1600 or 1500: (default: all)", "FIRST:END"},
     {"batch-size", 0, 0, G_OPTION_ARG_INT64, AT (batch_size),
-     "number of rows in a batch (default: the graph's batch size, else 32)", "N"},
+     "number of rows in a batch (default: the graph's batch size, or 32)", "N"},
     {"seed", 0, 0, G_OPTION_ARG_INT64, AT (seed), "seed of the shuffle of the rows (default: 0)",
      "N"},
     {NULL}};

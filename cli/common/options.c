@@ -169,10 +169,10 @@ collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions
   const GOptionEntry all[] = {
       {"meta-graph", 0, 0, G_OPTION_ARG_FILENAME, &options->meta_graph,
        wants & MUSTER_CLI_BY_NAME
-           ? "model: a file of TensorFlow's export_meta_graph, or a SavedModel, as DIR or DIR:TAGS "
-             "(required, or --model)"
-           : "model: a file of TensorFlow's export_meta_graph, or a SavedModel, as DIR or DIR:TAGS "
-             "(required)",
+           ? "model: a .meta file, as TensorFlow's export_meta_graph writes it, or a SavedModel, "
+             "DIR or DIR:TAGS (required, or --model)"
+           : "model: a .meta file, as TensorFlow's export_meta_graph writes it, or a SavedModel, "
+             "DIR or DIR:TAGS (required)",
        "FILE"},
       {"master", 0, 0, G_OPTION_ARG_STRING, &options->target,
        "master to connect to: local, tensorflow[:PATH], grpc://HOST:PORT, with TLS "
@@ -196,7 +196,7 @@ collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions
       {"cluster", 0, 0, G_OPTION_ARG_STRING, &options->cluster,
        wants & MUSTER_CLI_MASTER
            ? "task addresses, probed when the master doesn't answer (default: from TF_CONFIG)"
-           : "task addresses, to be probed, too (default: from TF_CONFIG)",
+           : "task addresses, which are probed, too (default: from TF_CONFIG)",
        "ps:0=HOST:PORT,…"},
       {"trace", 0, 0, G_OPTION_ARG_FILENAME, &options->trace,
        "file for a trace of the phases, for ui.perfetto.dev (default: none)", "FILE"},

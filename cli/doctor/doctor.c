@@ -166,10 +166,9 @@ looking_end (Looking *self, const MusterDoctor *doctor)
     const gboolean is_directory = self->look == muster_doctor_look_at_directory;
     muster_findings_add (doctor->findings, MUSTER_FINDING_ERROR,
                          is_directory ? MUSTER_CHECK_DIRECTORY : MUSTER_CHECK_MASTER, self->place,
-                         is_directory
-                             ? "check its file server and its mount: what saves there hangs, too; "
-                               "if it is only slow, set a longer --timeout"
-                             : "check the name server, and set a longer --timeout",
+                         is_directory ? "check its file server and its mount: saves there hang, "
+                                        "too; if it is only slow, set a longer --timeout"
+                                      : "check the name server, and set a longer --timeout",
                          "the %s doesn't answer in time", is_directory ? "directory" : "master");
     muster_findings_add_place (doctor->findings, self->place, "no answer");
     g_thread_unref (self->thread);

@@ -62,9 +62,9 @@ wall_us (void)
 }
 
 static gboolean
-is_whole (const MusterListed *one)
+is_intact (const MusterListed *one)
 {
-  return strcmp (one->state, "whole") == 0;
+  return strcmp (one->state, "intact") == 0;
 }
 
 static char *
@@ -91,11 +91,10 @@ read_names (Look *self)
   if (self->names != NULL)
     return TRUE;
   if (g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_NOENT))
-    muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY,
-                         self->directory,
-                         "check the path, and that its file system is mounted; a job's first run "
-                         "makes it",
-                         "the directory doesn't exist");
+    muster_findings_add (
+        self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY, self->directory,
+        "check the path, and that its file system is mounted; a job's first run creates it",
+        "the directory doesn't exist");
   else
     add_error (self, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY, error,
                "check the path, the rights, and that the store answers");
@@ -137,7 +136,7 @@ check_chief (const Look *self)
     muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY,
                          self->directory,
                          "end one of the two jobs: each needs a directory of its own",
-                         "another job has taken it: %s. This one saves no more here: %.*s",
+                         "another job has taken it: %s. This one can't save here any more: %.*s",
                          self->record->chief, (int)(strlen (holder) - strlen (end)), holder);
   }
 }
@@ -167,14 +166,14 @@ check_several (const Look *self, const GArray *processes)
   if (has_named)
     muster_findings_add (
         self->doctor->findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_DIRECTORY, self->directory,
-        "end it, if it is a chief that hangs; another job needs a directory of its "
+        "if it is a chief that hangs, end it; another job needs a directory of its "
         "own",
-        "PID %s still runs, but saves no more here: it was replaced by %s", others->str,
+        "PID %s is still running, but can't save here any more: it was replaced by %s", others->str,
         self->record->chief);
   else
     muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY,
                          self->directory, "end all but one: each job needs a directory of its own",
-                         "%u processes save here at once, PID %s; the last to come was %s",
+                         "%u processes save here at the same time, PID %s; the newest is %s",
                          processes->len, others->str,
                          self->record != NULL && self->record->chief != NULL ? self->record->chief
                                                                              : "unknown");
@@ -327,7 +326,7 @@ read_one (const Look *self, MusterListed *one)
   gpointer both[] = {(gpointer)self, cancellable};
   if (one->damage == NULL && now_us () < self->read_until_us)
     muster_listed_verify (one, stop_in_time, both, cancellable);
-  if (one->damage == NULL && one->unread == NULL && !is_whole (one))
+  if (one->damage == NULL && one->unread == NULL && !is_intact (one))
     one->state = "not read in time";
 }
 
@@ -359,8 +358,8 @@ add_damaged (const Look *self)
                 self->directory)
           : g_strdup_printf ("check the disk or the store; a restart sets it aside, and resumes "
                              "from '%s'%s%s",
-                             before->name, is_whole (before) ? "" : ", which is ",
-                             is_whole (before) ? "" : before->state);
+                             before->name, is_intact (before) ? "" : ", which is ",
+                             is_intact (before) ? "" : before->state);
   muster_findings_add (self->doctor->findings,
                        before == NULL || before->unread != NULL ? MUSTER_FINDING_ERROR
                                                                 : MUSTER_FINDING_WARNING,
@@ -481,7 +480,7 @@ check_age (const Look *self)
   if (age_us <= -CLOCKS_US)
     muster_findings_add (self->doctor->findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_CLOCK,
                          last->prefix, "set both clocks, as with chrony or systemd-timesyncd",
-                         "clocks differ: by its own time it is saved %s from now", age);
+                         "clocks differ: its time is %s in the future", age);
   if (age_us >= OLD_US && self->n_processes > 0 && unchanged_us (self) >= OLD_US)
     muster_findings_add (self->doctor->findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_SAVE,
                          self->directory,

@@ -151,7 +151,7 @@ muster_doctor_look_at_tasks (const MusterDoctor *self, const char *place)
     n_probed += g_array_index (probes, Probe, i).is_probed;
   }
   if (n_probed < probes->len)
-    muster_findings_add_place (self->findings, place, "%u of %u tasks looked at in time", n_probed,
+    muster_findings_add_place (self->findings, place, "%u of %u tasks checked in time", n_probed,
                                probes->len);
 }
 

@@ -119,7 +119,7 @@ check_gone (Look *self, const Muster__Announcement *model)
   explain (self, model->model);
   muster_findings_add (
       self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_CHIEF, where,
-      model->failed        ? "mend the cause, and start the chief again; its log has more"
+      model->failed        ? "fix the cause, and start the chief again; its log has more"
       : has (model->ended) ? "run the chief's command again; it resumes"
       : is_elastic         ? "start another task with `muster train --task=auto`"
                    : "run the chief's command again; if its machine is gone, on another one",
@@ -138,9 +138,10 @@ check_preparing (Look *self, const Muster__Announcement *model)
   muster_findings_add (
       self->doctor->findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_CHIEF, where,
       model->phase == MUSTER__PHASE__RESTORING
-          ? "wait, if the checkpoint is large or its store slow; else look at the chief's log and "
+          ? "wait if the checkpoint is large or its store is slow; otherwise check the chief's log "
+            "and "
             "stack"
-          : "wait, if its init ops take that long; else look at the chief's log and stack",
+          : "wait if its init ops take that long; otherwise check the chief's log and stack",
       "the chief has not prepared the model yet: %s is %s", who, phase);
 }
 
@@ -166,11 +167,12 @@ check_prepared (Look *self, const Muster__Announcement *model)
     return;
   g_autofree char *where = where_is (self, model->model);
   g_autofree char *remedy =
-      was_reset ? g_strdup ("look at the chief's log and stack; it prepares the model again by its "
-                            "next step")
-                : g_strdup_printf ("`muster wait --meta-graph=FILE --master=%s` names what is "
-                                   "missing",
-                                   self->target);
+      was_reset
+          ? g_strdup (
+                "check the chief's log and stack; it prepares the model again with its next step")
+          : g_strdup_printf ("`muster wait --meta-graph=FILE --master=%s` names what is "
+                             "missing",
+                             self->target);
   muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_CHIEF, where,
                        remedy,
                        was_reset ? "the model isn't ready: the master was reset, and its chief "
@@ -235,7 +237,7 @@ check_slow_save (Look *self, const Muster__Announcement *model, const MusterSave
   g_autofree char *where = where_is (self, model->model);
   g_autofree char *age = muster_format_duration (saves->saving_age_us);
   muster_findings_add (self->doctor->findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_SAVE, where,
-                       "look at the disk or the object store; --save-timeout=TIME ends such a save",
+                       "check the disk or the object store; --save-timeout=TIME ends such a save",
                        "the save of '%s' takes long: %s, requested %s ago", saves->saving,
                        muster_save_state_name (saves->saving_state), age);
 }
@@ -279,7 +281,7 @@ static const char *const remedies[MUSTER_N_TIMES] = {
     [MUSTER_TIME_WAITING] = "find out why its master was lost: read the server's log",
     [MUSTER_TIME_INITIALISING] = "find out why it starts so often: read the chief's log",
     [MUSTER_TIME_RESTORING] = "find out why it starts so often: read the chief's log",
-    [MUSTER_TIME_DOWN] = "start it again sooner, by a supervisor (systemd, Kubernetes, Slurm)",
+    [MUSTER_TIME_DOWN] = "start it again sooner, with a supervisor (systemd, Kubernetes, Slurm)",
     [MUSTER_TIME_PAUSED] = "start more tasks, or all of them with a lower --min-tasks",
 };
 
@@ -311,7 +313,7 @@ check_time (Look *self, const Muster__Announcement *model)
     g_autofree char *ahead = muster_format_duration (ahead_us);
     muster_findings_add (self->doctor->findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_CLOCK, where,
                          "set both clocks, as with chrony or systemd-timesyncd",
-                         "clocks differ: by the chief's the job began %s from now", ahead);
+                         "clocks differ: by the chief's clock, the job begins %s from now", ahead);
   }
 }
 
@@ -337,8 +339,8 @@ check_left (Look *self, const Muster__Members *job)
       continue;
     g_autofree char *text = muster_status_member (left);
     muster_findings_add (self->doctor->findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_TASKS, where,
-                         "look at its machine and its log, and start it again",
-                         "a task is gone: %s", text);
+                         "check its machine and its log, and start it again", "a task is gone: %s",
+                         text);
   }
 }
 
@@ -458,10 +460,11 @@ check_steps (Look *self)
                                                            : MUSTER_FINDING_WARNING,
         MUSTER_CHECK_STEP, self->target,
         muster_status_n_running (status) > 0
-            ? "set a longer --patience if steps take that long; else a step blocks, at a queue or "
-              "at a machine that is gone: the tasks' output says where, and --step-timeout=TIME "
+            ? "set a longer --patience if steps take that long; otherwise a step blocks, at a "
+              "queue or "
+              "at a machine that is gone: the tasks' output shows where, and --step-timeout=TIME "
               "ends such a step"
-            : "set a longer --patience if the data take that long; else a task stands still "
+            : "set a longer --patience if the data take that long; otherwise a task is stuck "
               "between two steps: look at its stack, with gdb -p PID or py-spy dump",
         "%s", stall);
 }

@@ -34,8 +34,8 @@ note_coordinator (MusterCoordinatedLease *self, const GError *failure)
   if (is_away)
     muster_log_at_most (0, G_LOG_LEVEL_WARNING, "coordinator-away", "MUSTER_MODEL",
                         muster_lease_model (self->first), "MESSAGE",
-                        "the coordinator '%s' doesn't answer; training continues, and it is told "
-                        "when it is back: %s",
+                        "the coordinator '%s' doesn't answer; training continues, and it is "
+                        "updated when it is back: %s",
                         self->coordinator, failure->message);
   else
     muster_log_at_most (0, G_LOG_LEVEL_INFO, "coordinator-back", "MUSTER_MODEL",

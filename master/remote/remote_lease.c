@@ -173,7 +173,7 @@ read_grant (MusterRemoteLease *self, MusterRpcStream *stream, const MusterClaim 
   g_autoptr (GBytes) bytes =
       muster_rpc_stream_next_until (stream, deadline_us, cancellable, &failure);
   if (bytes == NULL && failure == NULL) {
-    muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "'%s' ended the claim of '%s' without a word",
+    muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "'%s' ended the claim of '%s' without a reason",
                  address, claim->model);
     return NULL;
   }

@@ -154,7 +154,7 @@ take_roster (MusterRemoteMembership *self, GBytes *bytes, GError **error)
     return FALSE;
   const char *fault = find_fault (self, read);
   if (fault != NULL)
-    return muster_fail (error, MUSTER_ERROR_INTERNAL, "'%s' sent a roster that can't be: %s",
+    return muster_fail (error, MUSTER_ERROR_INTERNAL, "'%s' sent an invalid roster: %s",
                         self->target, fault);
   const gboolean is_grant = !self->is_granted;
   if (is_grant)
@@ -198,7 +198,7 @@ end_stream (MusterRemoteMembership *self, const GError *why)
   g_mutex_lock (&self->lock);
   self->refused = why != NULL ? g_error_copy (why)
                               : g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
-                                             "'%s' ended the join of '%s' without a word",
+                                             "'%s' ended the join of '%s' without a reason",
                                              self->target, self->join->model);
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);

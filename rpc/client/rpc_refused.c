@@ -17,7 +17,7 @@ log_refused (const MusterRpcClient *client, const char *method, const MusterRpcU
   g_autofree char *left = muster_format_duration (left_us);
   muster_log_at_most (1, G_LOG_LEVEL_WARNING, "no-memory", "MUSTER_METHOD", method,
                       "MUSTER_ADDRESS", client->address, "MESSAGE",
-                      "'%s' has no memory for %s, others use it; trying again for up to %s: %s",
+                      "'%s' has no memory for %s, others use it; retrying for up to %s: %s",
                       client->address, strrchr (method, '/') + 1, left, text);
 }
 

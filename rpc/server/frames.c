@@ -137,7 +137,7 @@ count_reset (MusterFrames *self)
   const double since = (double)(now_us - self->resets_from_us) / MUSTER_SECOND;
   self->n_resets = MAX (self->n_resets - since * RESETS_PER_SECOND, 0) + 1;
   self->resets_from_us = now_us;
-  return self->n_resets > MAX_RESETS ? "too many calls taken back" : NULL;
+  return self->n_resets > MAX_RESETS ? "too many cancelled calls" : NULL;
 }
 
 static const char *

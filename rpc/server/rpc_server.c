@@ -93,7 +93,7 @@ on_connection_ended (const char *peer, const char *why, gpointer data)
   char left_out[MUSTER_LOG_COUNT_SIZE];
   if (muster_log_bounded (G_LOG_LEVEL_MESSAGE, &messages, left_out))
     muster_log (G_LOG_LEVEL_MESSAGE, "limit", "MUSTER_LIMIT", "streams", "MUSTER_PEER", peer,
-                "MUSTER_LEFT_OUT", left_out, "MESSAGE", "ended the connection of %s: %s", peer,
+                "MUSTER_LEFT_OUT", left_out, "MESSAGE", "closed the connection of %s: %s", peer,
                 why);
 }
 

@@ -232,7 +232,7 @@ gboolean muster_checkpoint_manager_sync (MusterCheckpointManager *self, gint64 d
  * @cancellable: (nullable): stops it
  * @error: return location for an error
  *
- * Waits for background saves, then restores the newest checkpoint that is whole. If there is none:
+ * Waits for background saves, then restores the newest intact checkpoint. If there is none:
  * calls initialize, if set.
  *
  * Returns: `TRUE` if the model was restored, or there was nothing to restore

@@ -182,7 +182,7 @@ remove_one (const Room *self, MusterStorage *storage, MusterCheckpointRecord *re
   if (is_full) /* if this fails, the save's own record counts */
     (void)note (self, storage, record, state, &is_still_full);
   muster_log (G_LOG_LEVEL_MESSAGE, "retention", "MESSAGE",
-              "'%s' was removed before '%s' is saved, since there isn't enough free space for both",
+              "'%s' was removed to make room for '%s': there isn't enough free space for both",
               prefix, self->space->made->prefix);
   return TRUE;
 }

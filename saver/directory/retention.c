@@ -319,10 +319,11 @@ set_stranger_aside (MusterCheckpointDirectory *self, MusterStorage *storage, con
   g_mutex_lock (&self->lock);
   const gboolean is_one = g_hash_table_contains (self->strangers, prefix);
   g_mutex_unlock (&self->lock);
-  if (is_one && !set_aside (storage, prefix, "a save had its name, and nothing said whose it was",
-                            "was there before, and neither the state file nor '" MUSTER_RECORD_FILE
-                            "' names it",
-                            error))
+  if (is_one &&
+      !set_aside (storage, prefix, "a save had the same name, and nothing recorded whose it was",
+                  "was there before, and neither the state file nor '" MUSTER_RECORD_FILE
+                  "' names it",
+                  error))
     return FALSE;
   muster_checkpoint_directory_take_in (self, prefix);
   return TRUE;
@@ -356,8 +357,8 @@ free_place (MusterCheckpointDirectory *self, MusterLease *lease, MusterDirectory
       !muster_retention_would_lose (self, record, checkpoint->prefix))
     return g_steal_pointer (&record);
   return set_aside (muster_directory_lock_storage (lock), checkpoint->prefix,
-                    "a save of another branch had its name",
-                    "was to be kept, and is of a branch that the job has left", error)
+                    "a save of another branch had the same name",
+                    "was to be kept, and belongs to a branch that the job has left", error)
              ? read_place (self, lease, lock, checkpoint, versions, changed, error)
              : NULL;
 }

@@ -234,7 +234,7 @@ add_block (MusterHeldFiles *self, File *file, const MusterHeldBlock *block, GErr
   const gsize size = g_bytes_get_size (block->bytes);
   if (size > MUSTER_HELD_BLOCK || file->size % MUSTER_HELD_BLOCK != 0)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "'%s': blocks have 4 MiB, only the last one fewer", file->path);
+                        "'%s': blocks have 4 MiB, except the last one", file->path);
   if (!is_whole (block, error) || !take (self, file, size, error))
     return FALSE;
   const MusterHeldBlock own = {g_bytes_ref (block->bytes), block->crc32c};
@@ -251,7 +251,7 @@ find_upload (MusterHeldFiles *self, guint64 upload, GError **error)
   File *file = g_hash_table_lookup (self->uploads, &upload);
   if (file == NULL)
     muster_fail (error, MUSTER_ERROR_UNAVAILABLE,
-                 "the upload was given up, or the server was started again");
+                 "the upload was abandoned, or the server was restarted");
   return file;
 }
 

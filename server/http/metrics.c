@@ -122,9 +122,8 @@ add_members (MusterMetrics *page, MusterServer *server)
   }
   muster_metrics_counter (page, "muster_members_joined", "Number of tasks that joined a job.",
                           (double)muster_member_registry_n_joined (server->members));
-  muster_metrics_family (
-      page, MUSTER_METRIC_COUNTER, "muster_members_left", "",
-      "Number of tasks that left a job: as they meant to, with their process, or silent.");
+  muster_metrics_family (page, MUSTER_METRIC_COUNTER, "muster_members_left", "",
+                         "Number of tasks that left a job, by reason.");
   for (guint end = MUSTER_MEMBER_LEFT; end < MUSTER_N_MEMBER_ENDS; end++)
     muster_metrics_sample (page, "_total", "reason", muster_member_end_name (end),
                            (double)muster_member_registry_n_left (server->members, end));

@@ -145,7 +145,7 @@ add_saves (MusterMetrics *page, GPtrArray *chiefs)
       {MUSTER_METRIC_COUNTER, "muster_model_saves", "",
        "Number of saves of the current chief, by outcome.", add_save_counts},
       {MUSTER_METRIC_COUNTER, "muster_model_save_seconds", "seconds",
-       "Time spent on durable saves; blocked: training stood still.", add_save_times},
+       "Time spent on durable saves; blocked: training was stopped.", add_save_times},
       {MUSTER_METRIC_GAUGE, "muster_model_last_save_seconds", "seconds",
        "Time spent on the last durable save.", add_last_save_times},
   };
@@ -198,7 +198,7 @@ static void
 add_goodput (MusterMetrics *page, GPtrArray *chiefs)
 {
   muster_metrics_family (page, MUSTER_METRIC_GAUGE, "muster_model_time_seconds", "seconds",
-                         "The job's time since its first start, over restarts, by use.");
+                         "The job's time since its first start, across restarts, by use.");
   for (guint i = 0; i < chiefs->len; i++) {
     const MusterAnnouncement *chief = chiefs->pdata[i];
     for (guint use = 0; chief->goodput != NULL && use < MUSTER_N_TIMES; use++)
@@ -244,7 +244,7 @@ static const Gauge model_gauges[] = {
     {"muster_model_save_interval_seconds", "seconds",
      "Time between saves, if the job chooses it itself.", save_interval_of},
     {"muster_model_goodput_ratio", "ratio",
-     "Share of the job's time, over restarts, in which steps were trained for the first time.",
+     "Share of the job's time, across restarts, in which steps were trained for the first time.",
      goodput_of},
 };
 

@@ -62,7 +62,7 @@ MusterClusterSpec *muster_cluster_spec_new (const char *tf_config, GError **erro
  *
  * The same cluster for another task than TF_CONFIG's, so that one value serves all machines. With
  * "worker:3=HOST:PORT" it is a worker outside the cluster: the parameter servers don't know it, and
- * its sessions tell them where it is. INVALID_ARGUMENT also if @task is neither.
+ * its sessions tell them where it is. INVALID_ARGUMENT as well if @task is neither.
  *
  * Returns: (transfer full): the cluster
  */

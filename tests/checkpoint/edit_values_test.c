@@ -71,7 +71,7 @@ MUSTER_TEST (Merge, names_the_first_difference)
   add_tensor (writer, "a", "2 3 1,1:-", counting_int32 (2, part, 0));
   MUSTER_EXPECT_TRUE (muster_bundle_writer_finish (writer, NULL));
   expect_no_merge (storage, "run/slices",
-                   "the tensor 'a' is partitioned otherwise in 'run/m-1' than in 'run/slices'");
+                   "the tensor 'a' is partitioned differently in 'run/m-1' than in 'run/slices'");
 }
 
 /* Half a unit in the last place of each type, and what a second rounding would lose. */

@@ -104,7 +104,7 @@ class CheckpointTest(unittest.TestCase):
         self.damage(self.path("m-9"))
         _, rows = lines_of_json("list", self.directory, "--verify")
         self.assertEqual([(row["step"], row["state"], row["latest"]) for row in rows],
-                         [(10, "whole", True), (9, "damaged", False)])
+                         [(10, "intact", True), (9, "damaged", False)])
         self.assertIn("'step'", rows[1]["damage"])
         self.assertEqual(rows[0]["bytes"], 48 + 229)
         self.assertEqual((rows[0]["tensors"], rows[0]["shards"]), (2, 1))
@@ -278,8 +278,8 @@ class CheckpointTest(unittest.TestCase):
         self.copies([9, 10])
         code, out, err = run("verify", self.directory)
         self.assertEqual((code, err), (DONE, ""))
-        self.assertTrue(out.startswith(self.path("m-10") + "  whole  2 tensors, 277 B in "), out)
-        self.assertTrue(out.endswith("2 checkpoints: 2 whole, 0 damaged\n"), out)
+        self.assertTrue(out.startswith(self.path("m-10") + "  intact  2 tensors, 277 B in "), out)
+        self.assertTrue(out.endswith("2 checkpoints: 2 intact, 0 damaged\n"), out)
         self.damage(self.path("m-9"))
         code, out, _ = run("verify", self.directory)
         self.assertEqual(code, NO)
@@ -287,7 +287,7 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual(run("verify", self.path("m-9"))[0], NO)
         self.assertEqual(run("verify", self.path("m-10"))[0], DONE)
         code, rows = lines_of_json("verify", self.directory)
-        self.assertEqual((code, [row["state"] for row in rows]), (NO, ["whole", "damaged"]))
+        self.assertEqual((code, [row["state"] for row in rows]), (NO, ["intact", "damaged"]))
         self.assertEqual(run("verify", self.path("m-11"))[0], BAD_INPUT)
 
     def test_verify_of_tensorflows(self):

@@ -106,8 +106,8 @@ expect 0 "loss:0" $muster run $model --feed=x:0=@$fixtures/digits_x.npy --feed=y
 expect 0 "model.ckpt-5" $muster save $model --checkpoint-dir="$work/run"
 expect 0 "$work/run/model.ckpt-5" $muster checkpoint latest "$work/run"
 expect 0 "latest, good" $muster checkpoint list "$work/run"
-expect 0 "latest, whole" $muster checkpoint list "$work/run" --verify
-expect 0 "whole  15 tensors" $muster checkpoint verify "$work/run"
+expect 0 "latest, intact" $muster checkpoint list "$work/run" --verify
+expect 0 "intact  15 tensors" $muster checkpoint verify "$work/run"
 expect 0 "15 tensors" $muster checkpoint show "$work/run"
 expect 0 "global_step  int64 []" $muster checkpoint show "$work/run" global_step
 expect 0 "hidden" $muster checkpoint show "$work/run/model.ckpt-5"
@@ -135,7 +135,7 @@ expect 0 "durable, " $muster save $model --checkpoint-dir="$work/kept" --when-fu
 
 # A meta graph was changed after the save: verify reports it, and it is refused.
 cp -r "$work/run" "$work/changed"
-expect 0 "whole" $muster checkpoint verify "$work/changed/model.ckpt-6"
+expect 0 "intact" $muster checkpoint verify "$work/changed/model.ckpt-6"
 expect 0 "ready: model.ckpt-6" $muster prepare --meta-graph="$work/changed/model.ckpt-6.meta" --master=local
 printf '\x7f' | dd of="$work/changed/model.ckpt-6.meta" bs=1 seek=100 conv=notrunc status=none
 expect 1 "The meta graph 'model.ckpt-6.meta' was changed after the save" $muster checkpoint verify "$work/changed"

@@ -47,7 +47,7 @@ class DoctorTest(unittest.TestCase):
     def test_finds_nothing_in_a_job_that_is_well(self):
         done = self.run_muster("doctor", RUN)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stdout, r"^nothing found\n  %s  3 checkpoints, the latest model.ckpt-20 \(.*, whole\); its job is over, at step 20\n$" % RUN)
+        self.assertRegex(done.stdout, r"^nothing found\n  %s  3 checkpoints, the latest model.ckpt-20 \(.*, intact\); its job is over, at step 20\n$" % RUN)
 
     def test_reads_the_latest_checkpoint(self):
         name = dict(Bucket="box", Key="run/model.ckpt-20.data-00000-of-00001")
@@ -87,7 +87,7 @@ class DoctorTest(unittest.TestCase):
 
         done = self.run_muster("doctor", RUN, **self.through(move))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stdout, r"the latest model.ckpt-10 \(.*, whole\)")
+        self.assertRegex(done.stdout, r"the latest model.ckpt-10 \(.*, intact\)")
 
     def test_names_what_is_wrong_with_the_store(self):
         severity, check, said = self.first_of("s3://none/run")

@@ -280,9 +280,9 @@ has_remedy (gint64 n_running, const char *begins)
 MUSTER_TEST (DoctorStatus, tells_a_step_that_blocks_from_a_task_that_stands_still)
 {
   MUSTER_EXPECT_TRUE (
-      has_remedy (1, "set a longer --patience if steps take that long; else a step"));
+      has_remedy (1, "set a longer --patience if steps take that long; otherwise a step"));
   MUSTER_EXPECT_TRUE (
-      has_remedy (0, "set a longer --patience if the data take that long; else a task"));
+      has_remedy (0, "set a longer --patience if the data take that long; otherwise a task"));
 }
 
 MUSTER_TEST (DoctorStatus, names_what_most_of_the_time_is_lost_to)

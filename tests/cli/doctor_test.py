@@ -119,7 +119,7 @@ class Healthy(TestCase):
 
     def test_a_job_that_has_ended(self):
         state = self.assert_healthy(self.saved())[0]["state"]
-        self.assertRegex(state, r"^\d checkpoints, the latest model.ckpt-40 \(.*, whole\)")
+        self.assertRegex(state, r"^\d checkpoints, the latest model.ckpt-40 \(.*, intact\)")
 
 
 class Masters(TestCase):
@@ -147,7 +147,7 @@ class Masters(TestCase):
             found = self.doctor(*places, "--cluster=ps:0=%s" % target.split("//")[1], "--timeout=4")
         self.assertEqual([finding["where"] for finding in found["findings"]], places[:1], found)
         self.assertEqual([place["place"] for place in found["places"]], places)
-        self.assertIn("whole", found["places"][2]["state"])
+        self.assertIn("intact", found["places"][2]["state"])
 
     def test_every_task_of_a_cluster_once(self):
         """Whatever else is looked at."""
@@ -271,7 +271,7 @@ class Jobs(TestCase):
         one = self.train(first, *words)
         self.train(second, *words)
         found = self.doctor(self.run_dir)
-        self.assert_finds(found, "directory", "PID %d still runs" % one.process.pid, "it was replaced by the chief of", "end it", severity="warning")
+        self.assert_finds(found, "directory", "PID %d is still running" % one.process.pid, "it was replaced by the chief of", "end it", severity="warning")
         found = self.doctor(first, self.run_dir)
         self.assertTrue(any("another job has taken it" in finding["what"] for finding in found["findings"]), found)
         found = self.doctor(second, self.run_dir)
@@ -341,7 +341,7 @@ class Directories(TestCase):
         done = subprocess.run([peer.MUSTER, "checkpoint", "verify", self.run_dir], capture_output=True, text=True, timeout=PATIENCE,
                               preexec_fn=without_override)
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
-        self.assertIn(" 4 whole, 0 damaged, 1 unread\n", done.stdout)
+        self.assertIn(" 4 intact, 0 damaged, 1 unread\n", done.stdout)
 
     def test_a_meta_graph_that_was_changed(self):
         self.saved()
@@ -349,7 +349,7 @@ class Directories(TestCase):
         found = self.doctor(self.run_dir)
         self.assert_finds(found, "files", "meta graph", "model.ckpt-40", "export it again", severity="warning")
         self.assertEqual(len(found["findings"]), 1, found)
-        self.assertIn("whole", found["places"][0]["state"])
+        self.assertIn("intact", found["places"][0]["state"])
 
     def test_a_latest_checkpoint_in_another_directory(self):
         self.saved()
@@ -359,7 +359,7 @@ class Directories(TestCase):
             file.write('model_checkpoint_path: "%s"\n' % self.file("model.ckpt-40"))
         found = self.doctor(other)
         self.assertEqual(found["findings"], [], found)
-        self.assertRegex(found["places"][0]["state"], r"the latest model.ckpt-40 \(.*, whole\)")
+        self.assertRegex(found["places"][0]["state"], r"the latest model.ckpt-40 \(.*, intact\)")
         self.damage("model.ckpt-40.data-00000-of-00001")
         self.assert_finds(self.doctor(other), "checkpoint", self.file("model.ckpt-40"), "damaged", "no other")
 

@@ -143,7 +143,7 @@ MUSTER_TEST (RemoteMembership, isnt_taken_from_a_server_that_talks_nonsense)
 
     MUSTER_EXPECT_NULL (join (&f, -1, &error));
 
-    MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "a roster that can't be");
+    MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "an invalid roster");
   }
 }
 

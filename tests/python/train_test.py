@@ -157,9 +157,9 @@ class Train(case.TestCase):
         served = Muster.Master.new_for_target(target)
         os.mkdir(run)
         for master, is_worker, remedy in (
-                (MusterEngine.Master.new(), False, "muster's own engine hasn't; add --master=tensorflow"),
-                (served, False, "the server's engine hasn't; restart the server with `muster serve --master=tensorflow`"),
-                (served, True, "the server's engine hasn't; restart the server")):
+                (MusterEngine.Master.new(), False, "muster's own engine lacks; add --master=tensorflow"),
+                (served, False, "the server's engine lacks; restart the server with `muster serve --master=tensorflow`"),
+                (served, True, "the server's engine lacks; restart the server")):
             job = Muster.Training.new(scaffold, master)
             job.batches, job.feeds = data(), ["x:0", "y:0"]
             job.until_step, job.checkpoint_dir, job.is_worker, job.model = 1, run, is_worker, "linreg"

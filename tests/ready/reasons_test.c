@@ -230,7 +230,7 @@ MUSTER_TEST (Reason, hints_at_the_tasks_own_server_where_it_is_refused)
                        "`muster serve --listen=HOST:PORT` starts a master");
   it.situation.chief = "chief:0=chief0:2222";
   MUSTER_EXPECT_STREQ (update (&it, "server")->hint,
-                       "start this task's own server, grpc://chief:2222, by `muster serve "
+                       "start this task's own server, grpc://chief:2222, with `muster serve "
                        "--master=tensorflow` or as "
                        "a tf.distribute.Server");
 }

@@ -118,7 +118,7 @@ MUSTER_TEST (Frames, refuse_calls_that_are_taken_back_at_once)
     MUSTER_ASSERT_TRUE (why == NULL);
     why = send (frames, RST_STREAM, 0, 2 * n + 1, 4);
   }
-  MUSTER_EXPECT_STREQ (why, "too many calls taken back");
+  MUSTER_EXPECT_STREQ (why, "too many cancelled calls");
   MUSTER_EXPECT_GT (n, 1000);
 }
 

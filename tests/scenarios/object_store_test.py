@@ -107,7 +107,7 @@ class ObjectStoreTest(peer.S3Test):
         self.assertRegex(said, r"restored.*step \d+|restored s3://")
         self.assertEqual((self.left_over(), self.uploads()), ([], []))
         self.assertLessEqual(len(self.listed()), 3)
-        self.assertIn("whole", self.muster("checkpoint", "verify", RUN))
+        self.assertIn("intact", self.muster("checkpoint", "verify", RUN))
 
     def test_the_same_ones_are_the_best_over_restarts(self):
         rules = ("--save-every=10", "--keep=2", "--keep-best=2", "--metric=loss:min", "--keep-every-steps=40")
@@ -232,7 +232,7 @@ class ObjectStoreTest(peer.S3Test):
             self.assertTrue(os.path.exists(fast + "/model.ckpt-60.index"))
             self.assertEqual(self.listed()[0]["prefix"], RUN + "/model.ckpt-60")
             self.assertEqual(self.left_over(), [])
-            self.assertIn("whole", self.muster("checkpoint", "verify", RUN))
+            self.assertIn("intact", self.muster("checkpoint", "verify", RUN))
             said = self.muster("checkpoint", "list", fast, RUN)
             self.assertRegex(said, r"model.ckpt-60 +%s .*latest" % re.escape(fast))
 
@@ -253,7 +253,7 @@ class ObjectStoreTest(peer.S3Test):
         new.send_signal(signal.SIGTERM)
         new.communicate(timeout=120)
         self.assertEqual(self.left_over(), [])
-        self.assertIn("whole", self.muster("checkpoint", "verify", RUN))
+        self.assertIn("intact", self.muster("checkpoint", "verify", RUN))
 
     def test_tensorflow_saves_and_restores_by_ops_where_the_server_may(self):
         python = os.environ.get("MUSTER_TENSORFLOW", os.path.expanduser("~/.cache/muster/tensorflow")) + "/bin/python3"
@@ -268,7 +268,7 @@ class ObjectStoreTest(peer.S3Test):
             self.assertIn("restored [1.0, 2.0]", done.stdout, done.stderr[-2000:])
             self.assertRegex(done.stdout, "refused .*is outside the server's data directories")
             self.assertNotIn(SECRET, done.stdout + done.stderr)
-            self.assertIn("whole", self.muster("checkpoint", "verify", inside))
+            self.assertIn("intact", self.muster("checkpoint", "verify", inside))
         self.assertEqual([key for key in self.keys() if not key.startswith("tf/m")], [])
         # A server that wasn't told of the prefix opens no store to clients, whatever its own credentials are.
         done = subprocess.run([python, "-c", TENSORFLOW, self.served(), "s3://%s/none/m" % BUCKET, "unused"], env=without,

@@ -87,7 +87,7 @@ class CheckpointTest(peer.TestCase):
         tf.saved_model.save(net, directory)
         self.expect_all(os.path.join(directory, "variables", "variables"))
         self.assertIn("layers/0/kernel", peer.muster("checkpoint", "show", directory))
-        self.assertIn("whole", peer.muster("checkpoint", "verify", directory))
+        self.assertIn("intact", peer.muster("checkpoint", "verify", directory))
 
     def test_show_of_keras_has_the_variables_names(self):
         model = tf.keras.Sequential([tf.keras.layers.Input((3,)), tf.keras.layers.Dense(4, name="first")])
@@ -106,7 +106,7 @@ class CheckpointTest(peer.TestCase):
                          [(3, "good", True), (2, "good", False), (1, "good", False)])
         self.assertEqual(peer.muster("checkpoint", "latest", self.directory).strip(),
                          tf.train.latest_checkpoint(self.directory))
-        self.assertEqual([row["state"] for row in lines("verify", self.directory)], ["whole"] * 3)
+        self.assertEqual([row["state"] for row in lines("verify", self.directory)], ["intact"] * 3)
 
     def test_diff(self):
         self.save(2)

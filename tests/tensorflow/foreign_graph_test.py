@@ -477,13 +477,13 @@ class Inspect(peer.TestCase):
         v1.train.export_meta_graph(self.path("loop.meta"))
         model = ["--meta-graph=" + self.path("loop.meta"), "--master=local"]
         said = peer.muster("train", *model, "--steps=1", "--checkpoint-dir=" + self.path("run"), code=3)
-        self.assertRegex(said, r"needs \d+ operations \(.*Enter in \d+ nodes.*\) that muster's own engine hasn't; add --master=tensorflow")
+        self.assertRegex(said, r"needs \d+ operations \(.*Enter in \d+ nodes.*\) that muster's own engine lacks; add --master=tensorflow")
         self.assert_nothing_is_saved()
         self.assertIn("Enter in 2 nodes", peer.muster("run", *model, "--fetch=loop/Exit_1:0", code=3))
         served = ["--meta-graph=" + self.path("loop.meta"), "--master=" + self.serve()]
         for role in [], ["--task=worker:0", "--tasks=2"]:
             said = peer.muster("train", *served, *role, "--steps=1", "--checkpoint-dir=" + self.path("run"), code=3)
-            self.assertRegex(said, r"operations \(.*Enter in .*\) that the server's engine hasn't; restart the server")
+            self.assertRegex(said, r"operations \(.*Enter in .*\) that the server's engine lacks; restart the server")
             self.assert_nothing_is_saved()
         self.assertIn("no chief has ever registered", peer.muster("wait", *served, "--timeout=0", code=1))  # nothing has run
         peer.muster("prepare", *served)  # which needs none of them

@@ -17,7 +17,7 @@ G_BEGIN_DECLS
  *   `clock`. The ops and the meta graph are the scaffold's, and must be unset
  * @checkpoint_dir: (attributes flag=checkpoint-dir arg=DIR): directory whose checkpoints are
  *   evaluated as they are saved (required, or @checkpoint)
- * @checkpoint: (attributes flag=checkpoint arg=PREFIX): checkpoint to evaluate, also if it was
+ * @checkpoint: (attributes flag=checkpoint arg=PREFIX): checkpoint to evaluate, even if it was
  *   evaluated before; `NULL`: those of @checkpoint_dir
  * @storage: where the checkpoints are (nullable)
  * @once: (attributes flag=once): evaluate the newest checkpoint, unless it was evaluated before,
@@ -37,9 +37,9 @@ G_BEGIN_DECLS
  *   all
  * @summary_dir: (attributes flag=log-dir arg=DIR): local directory for TensorBoard event files;
  *   `NULL`: the evaluation's name in @checkpoint_dir, if that is local
- * @overwrite: (attributes flag=overwrite): begin with a master that has values of the model, which
- *   are lost
- * @poll_us: (attributes flag=poll): interval at which the directory is looked at; 0: 1s
+ * @overwrite: (attributes flag=overwrite): use a master that has values of the model, which are
+ *   then lost
+ * @poll_us: (attributes flag=poll): interval at which the directory is checked; 0: 1s
  * @timeout_us: time to wait for the next checkpoint, in microseconds; 0: forever
  * @observer: (nullable): is told of events
  *
@@ -73,7 +73,7 @@ GType muster_evaluate_options_get_type (void);
 /**
  * muster_evaluate:
  * @options: what to evaluate
- * @evaluated: (nullable): set to the last evaluation, also on failure; not cleared before
+ * @evaluated: (nullable): set to the last evaluation, even on failure; not cleared before
  * @cancellable: (nullable): ends the evaluation
  *
  * Evaluates the checkpoints that a job saves in a directory, beside the job, until it is over: each
@@ -84,7 +84,7 @@ GType muster_evaluate_options_get_type (void);
  *
  * The newest that isn't marked is next: an evaluation that is slower than the job leaves out
  * checkpoints, and comes back to those that still exist when it has time. One that is marked isn't
- * evaluated again, also by another process. One that is damaged, or removed meanwhile, is reported
+ * evaluated again, even by another process. One that is damaged, or removed meanwhile, is reported
  * (`evaluated`, with the reason) and passed over.
  *
  * It ends when `muster train` or muster_train () (with `ends_job`) has noted in the directory that

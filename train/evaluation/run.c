@@ -231,7 +231,7 @@ warn_of_no_end (const Data *self, gint64 n)
 {
   if (self->ends && self->owner->options->max_batches == 0 && n == MANY_BATCHES)
     muster_log (G_LOG_LEVEL_WARNING, "no-end", "MESSAGE",
-                "the graph's own input hasn't ended after %d batches; if it repeats for ever, set "
+                "the graph's own input hasn't ended after %d batches; if it repeats forever, set "
                 "--max-batches (max_batches)",
                 MANY_BATCHES);
 }
@@ -248,7 +248,7 @@ run_data (Data *self, GError **error)
     warn_of_no_end (self, n);
     if (has_rows (options) && n > 0 && !takes_rows (options, n_rows)) {
       muster_log (G_LOG_LEVEL_MESSAGE, "rows-left-out", "MESSAGE",
-                  "the last %" G_GINT64_FORMAT " rows are left out: the graph takes whole batches",
+                  "the last %" G_GINT64_FORMAT " rows are left out: the graph takes full batches",
                   n_rows);
       break;
     }

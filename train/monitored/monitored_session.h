@@ -85,7 +85,7 @@ MusterMonitoredSessionOptions *muster_monitored_session_options_new (MusterScaff
 /**
  * muster_monitored_session_new:
  * @options: the model, the master and the hooks
- * @report: (nullable): set by the manager, also on failure
+ * @report: (nullable): set by the manager, even on failure
  * @cancellable: (nullable): ends every wait during the session's life and stops its threads. To end
  *   a single call, cancel the calling thread's g_cancellable_get_current ()
  *

@@ -137,8 +137,8 @@ MusterScaffold *muster_scaffold_new (MusterMetaGraph *meta_graph, GError **error
  * @meta_graph: the model
  * @options: (nullable): items that aren't the meta graph's
  *
- * A scaffold with items of the caller's. INVALID_ARGUMENT also if the graph lacks an item that was
- * passed in, or a collection is ambiguous.
+ * A scaffold with items of the caller's. INVALID_ARGUMENT as well if the graph lacks an item that
+ * was passed in, or a collection is ambiguous.
  *
  * Returns: (transfer full): the scaffold
  */

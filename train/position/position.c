@@ -244,7 +244,7 @@ muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *qu
     g_autoptr (GError) failure = NULL;
     if (!muster_position_read (session, quiesce->n_tasks, &state, deadline_us, cancellable,
                                &failure)) {
-      muster_log (G_LOG_LEVEL_INFO, "position", "MESSAGE", "no steps to wait for: %s",
+      muster_log (G_LOG_LEVEL_INFO, "position", "MESSAGE", "not waiting for steps: %s",
                   failure->message);
       return;
     }

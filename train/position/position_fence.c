@@ -78,8 +78,7 @@ tell_of (guint running, gint64 left_us)
 {
   g_autofree char *left = muster_format_duration (left_us);
   muster_log (G_LOG_LEVEL_MESSAGE, "position", "MESSAGE",
-              "the model is restored when a step of task %u has ended, which is waited for %s more",
-              running, left);
+              "the model is restored when a step of task %u has ended, or in %s", running, left);
 }
 
 /* Until each step that has begun is done. One that doesn't end counts as cut off. */
@@ -102,7 +101,7 @@ await_steps (MusterSession *session, const MusterPositionQuiesce *quiesce, gint6
     const gint64 now_us = muster_clock_now_us (quiesce->clock);
     if (now_us >= until_us) {
       muster_log (G_LOG_LEVEL_MESSAGE, "position", "MESSAGE",
-                  "a step of task %u doesn't end; the model is restored all the same", running);
+                  "a step of task %u doesn't end; the model is restored anyway", running);
       return TRUE;
     }
     if (!is_told && now_us >= tell_us)
@@ -151,7 +150,7 @@ muster_position_rest (MusterSession *session, const MusterPositionQuiesce *quies
     return FALSE;
   }
   /* there are no counts, without which no step begins */
-  muster_log (G_LOG_LEVEL_INFO, "position", "MESSAGE", "no steps are waited for: %s",
+  muster_log (G_LOG_LEVEL_INFO, "position", "MESSAGE", "not waiting for steps: %s",
               failure->message);
   g_error_free (failure);
   return close_model (session, quiesce, cancellable, error);

@@ -59,7 +59,7 @@ struct _MusterPositionSlotsInterface {
  * MusterPositionSlotsInterface::claim:
  * @self: the slots
  * @slot: a slot without a task
- * @deadline_us: when to give up, on the system's clock
+ * @deadline_us: when to give up, an instant of g_get_monotonic_time ()
  * @cancellable: (nullable): cancels the call
  * @error: return location for an error
  *

@@ -52,7 +52,7 @@ MusterPreemption *muster_preemption_new (gint64 grace_us, MusterClock *clock);
  * @with_sigint: TRUE: SIGINT, too; a second one ends the process at once
  *
  * Handles SIGTERM as long as this object lives, or until [method@Preemption.release_signals]. The
- * handler wakes a thread that enforces the grace, also while another thread is in a run. One at a
+ * handler wakes a thread that enforces the grace, even while another thread is in a run. One at a
  * time in a process: ALREADY_EXISTS.
  *
  * Returns: FALSE with an error if the handler can't be set
