@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The reasons of a wait as rows for a terminal: component, state, age and text, cut to its
+/* The reasons of a wait as rows for a terminal: component, state, text and age, wrapped to its
  * width. */
 #include "cli/output/rows.h"
 
@@ -10,6 +10,7 @@
 
 #define COMPONENT_WIDTH 10
 #define STATE_WIDTH     10
+#define LEAST_TEXT      24 /* where less is left, the text is cut */
 #define LEAST_AGE_US    MUSTER_SECOND
 #define WELL_COLOUR     "\033[32m"
 #define UNWELL_COLOUR   "\033[33m"
@@ -149,26 +150,48 @@ append_component (GString *line, const Row *row, gboolean coloured, guint *left)
   append_cut (line, padding, left);
 }
 
+/* "missing 15: a, b, …, for 12 s" */
+static char *
+text_of (const Row *row, gint64 now_us)
+{
+  if (row->since_us <= 0 || now_us - row->since_us < LEAST_AGE_US)
+    return g_strdup (row->text);
+  g_autofree char *age = muster_rows_seconds (now_us - row->since_us);
+  return g_strdup_printf ("%s%sfor %s", row->text, *row->text != '\0' ? ", " : "", age);
+}
+
 static void
 append_row (GString *block, const Row *row, gint64 now_us, guint width, gboolean coloured)
 {
   guint left = width;
+  g_autofree char *text = text_of (row, now_us);
   append_cut (block, "  ", &left);
   if (row->component != NULL)
     append_component (block, row, coloured, &left);
   if (row->state != NULL) {
-    gboolean is_last = *row->text == '\0' && row->since_us == 0;
     g_autofree char *state =
-        is_last ? g_strdup (row->state) : g_strdup_printf ("%-*s ", STATE_WIDTH, row->state);
+        *text == '\0' ? g_strdup (row->state) : g_strdup_printf ("%-*s ", STATE_WIDTH, row->state);
     append_cut (block, state, &left);
   }
-  append_cut (block, row->text, &left);
-  if (row->since_us > 0 && now_us - row->since_us >= LEAST_AGE_US) {
-    g_autofree char *age = muster_rows_seconds (now_us - row->since_us);
-    g_autofree char *told = g_strdup_printf ("%sfor %s", *row->text != '\0' ? ", " : "", age);
-    append_cut (block, told, &left);
+  if (left >= LEAST_TEXT) {
+    muster_cli_append_wrapped (block, text, width - left, width);
+    return;
   }
+  append_cut (block, text, &left);
   g_string_append_c (block, '\n');
+}
+
+/* Removes what is below the first lines. */
+static void
+cut_lines (GString *block, guint n_lines)
+{
+  const char *at = block->str;
+  for (guint n = 0; n < n_lines && at != NULL; n++) {
+    at = strchr (at, '\n');
+    at = at != NULL ? at + 1 : NULL;
+  }
+  if (at != NULL)
+    g_string_truncate (block, (gsize)(at - block->str));
 }
 
 char *
@@ -179,7 +202,8 @@ muster_rows_draw (const char *head, GPtrArray *rows, gint64 now_us, guint width,
   guint left = width;
   append_cut (block, head, &left);
   g_string_append_c (block, '\n');
-  for (guint i = 0; i < rows->len && i + 1 < n_lines; i++)
+  for (guint i = 0; i < rows->len; i++)
     append_row (block, g_ptr_array_index (rows, i), now_us, width, coloured);
+  cut_lines (block, n_lines);
   return g_string_free (block, FALSE);
 }

@@ -16,8 +16,8 @@ char *muster_rows_summary (const char *message, GPtrArray *reasons);
 /* A running duration in whole seconds: "12 s", "9m46s". (transfer full) */
 char *muster_rows_seconds (gint64 duration_us);
 
-/* The block: head and a line for each row, at most width columns and n_lines lines, optionally with
- * ANSI colours. */
+/* The block: head and the rows, whose texts go on below themselves, at most width columns and
+ * n_lines lines, optionally with ANSI colours. */
 char *muster_rows_draw (const char *head, GPtrArray *rows, gint64 now_us, guint width,
                         guint n_lines, gboolean coloured);
 

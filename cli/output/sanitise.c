@@ -156,3 +156,34 @@ muster_cli_wrap (const char *text, guint columns)
   }
   return g_string_free (out, FALSE);
 }
+
+/* Takes as much of *text as fits, up to a blank if there is one, and advances *text. */
+static char *
+take_line (const char **text, guint columns_left)
+{
+  const char *at = *text, *blank = NULL;
+  for (guint column = 0; *at != '\0'; at = g_utf8_next_char (at)) {
+    g_autofree char *one = g_strndup (at, (gsize)(g_utf8_next_char (at) - at));
+    column += muster_cli_columns (one);
+    if (*at == ' ')
+      blank = at;
+    if (column > columns_left && at > *text)
+      break;
+  }
+  const char *end = *at == '\0' || blank == NULL || blank == *text ? at : blank;
+  char *line = g_strndup (*text, (gsize)(end - *text));
+  *text = end + (*end == ' ');
+  return line;
+}
+
+void
+muster_cli_append_wrapped (GString *out, const char *text, guint column, guint columns)
+{
+  const guint columns_left = columns > column ? columns - column : columns;
+  const char *rest = text;
+  while (columns > 0 && muster_cli_columns (rest) > columns_left) {
+    g_autofree char *line = take_line (&rest, columns_left);
+    g_string_append_printf (out, "%s\n%*s", line, (int)column, "");
+  }
+  g_string_append_printf (out, "%s\n", rest);
+}

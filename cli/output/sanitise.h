@@ -32,5 +32,8 @@ void muster_cli_append_bar (GString *text, double part, guint columns, gboolean 
 /* Wraps a text's paragraphs to columns (0: no wrapping); lines that begin with two spaces stay as
  * they are. (transfer full) */
 char *muster_cli_wrap (const char *text, guint columns);
+/* Appends a plain text and a newline at `column`, below which it goes on if it is longer than what
+ * is left of `columns` (0: no wrapping). */
+void muster_cli_append_wrapped (GString *out, const char *text, guint column, guint columns);
 
 G_END_DECLS

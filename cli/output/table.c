@@ -91,43 +91,10 @@ fits (const MusterTable *self, guint first, guint indent, guint columns)
   return columns == 0 || before_last (self, first, indent) + last <= columns;
 }
 
-/* Takes as much of *text as fits, up to a blank if there is one, and advances *text. */
-static char *
-take_line (const char **text, guint columns_left)
-{
-  const char *at = *text, *blank = NULL;
-  for (guint column = 0; *at != '\0'; at = g_utf8_next_char (at)) {
-    g_autofree char *one = g_strndup (at, (gsize)(g_utf8_next_char (at) - at));
-    column += muster_cli_columns (one);
-    if (*at == ' ')
-      blank = at;
-    if (column > columns_left && at > *text)
-      break;
-  }
-  const char *end = *at == '\0' || blank == NULL || blank == *text ? at : blank;
-  char *line = g_strndup (*text, (gsize)(end - *text));
-  *text = end + (*end == ' ');
-  return line;
-}
-
 static void
 append_blanks (GString *out, guint n)
 {
   g_string_append_printf (out, "%*s", (int)n, "");
-}
-
-/* Appends text at `column`, on several lines if it is longer than the space left. */
-static void
-append_last (GString *out, const char *text, guint column, guint columns)
-{
-  const guint columns_left = columns > column ? columns - column : columns;
-  const char *rest = text;
-  while (columns > 0 && muster_cli_columns (rest) > columns_left) {
-    g_autofree char *line = take_line (&rest, columns_left);
-    g_string_append_printf (out, "%s\n", line);
-    append_blanks (out, column);
-  }
-  g_string_append_printf (out, "%s\n", rest);
 }
 
 static void
@@ -169,12 +136,12 @@ append_cells (const MusterTable *self, GString *out, const Row *row, guint first
     trim (out);
     g_string_append_c (out, '\n');
   } else if (fits (self, first, indent, columns)) {
-    append_last (out, row->cells[last], before_last (self, first, indent), columns);
+    muster_cli_append_wrapped (out, row->cells[last], before_last (self, first, indent), columns);
   } else {
     trim (out);
     g_string_append_c (out, '\n');
     append_blanks (out, indent + INDENT);
-    append_last (out, row->cells[last], indent + INDENT, columns);
+    muster_cli_append_wrapped (out, row->cells[last], indent + INDENT, columns);
   }
 }
 

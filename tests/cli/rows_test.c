@@ -59,6 +59,24 @@ MUSTER_TEST (Rows, draw_a_line_for_each_component_that_has_something_to_say)
                        "  variables  12 of 104  missing 92: ps:0 60 (a, b, …), ps:1 32 (c)\n");
 }
 
+MUSTER_TEST (Rows, go_on_below_themselves_where_the_terminal_ends)
+{
+  g_autoptr (GPtrArray) reasons = restoring ();
+  g_autoptr (GPtrArray) rows = muster_rows_new ("", reasons);
+  g_autofree char *block = muster_rows_draw ("head", rows, NOW, 54, 20, FALSE);
+  g_autofree char *low = muster_rows_draw ("head", rows, NOW, 54, 3, FALSE);
+
+  MUSTER_EXPECT_STREQ (block, "head\n"
+                              "  server     up\n"
+                              "  chief      restoring  model.ckpt-1200 (worker:0),\n"
+                              "                        for 12 s\n"
+                              "  variables  12 of 104  missing 92: ps:0 60 (a, b, …),\n"
+                              "                        ps:1 32 (c)\n");
+  MUSTER_EXPECT_STREQ (low, "head\n"
+                            "  server     up\n"
+                            "  chief      restoring  model.ckpt-1200 (worker:0),\n");
+}
+
 MUSTER_TEST (Rows, are_never_wider_than_the_terminal_nor_more_than_its_lines)
 {
   g_autoptr (GPtrArray) reasons = restoring ();
