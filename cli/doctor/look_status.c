@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define AS_LONG_AS_OTHERS 10                     /* times the usual duration of a step or a save */
+#define AS_LONG_AS_EVER   2                      /* times the longest duration of a step */
 #define OLD_US            (3600 * MUSTER_SECOND) /* the last durable checkpoint */
 #define RECENT_US         (600 * MUSTER_SECOND)  /* what was lost */
 #define CLOCKS_US         (60 * MUSTER_SECOND)   /* by which clocks may differ */
@@ -450,8 +451,9 @@ static void
 check_steps (Look *self)
 {
   const Muster__StatusResponse *status = self->status;
-  const gint64 limit_us =
-      MAX (self->doctor->patience_us, AS_LONG_AS_OTHERS * MAX (status->median_step_us, 0));
+  const gint64 others_us =
+      MAX (AS_LONG_AS_OTHERS * status->median_step_us, AS_LONG_AS_EVER * status->longest_step_us);
+  const gint64 limit_us = MAX (self->doctor->patience_us, others_us);
   g_autofree char *stall = muster_status_stall (status, limit_us);
   if (stall != NULL && !is_preparing (self) && !is_saving (self))
     muster_findings_add (

@@ -289,11 +289,13 @@ muster_server_stalled_us (MusterServer *server)
 static void
 fill_steps (Muster__StatusResponse *response, MusterServer *server, gint64 now_us)
 {
-  const double half = 0.5;
+  gint64 durations_us[2];
   response->steps = (gint64)muster_step_meter_n_steps (server->steps);
   response->steps_per_second =
       muster_step_meter_per_second (server->steps, now_us, server->started_us);
-  muster_step_meter_quantiles (server->steps, &half, 1, &response->median_step_us);
+  muster_step_meter_quantiles (server->steps, (const double[]){0.5, 1}, 2, durations_us);
+  response->median_step_us = durations_us[0];
+  response->longest_step_us = durations_us[1];
   response->stalled_us = muster_server_stalled_us (server);
 }
 

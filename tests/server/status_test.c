@@ -122,6 +122,7 @@ MUSTER_TEST (Status, reports_what_goes_on)
   MUSTER_EXPECT_EQ (status->steps, 2);
   MUSTER_EXPECT_TRUE (status->memory_bytes > 1000000);
   MUSTER_EXPECT_TRUE (status->median_step_us > 0);
+  MUSTER_EXPECT_TRUE (status->longest_step_us >= status->median_step_us);
   MUSTER_EXPECT_TRUE (status->steps_per_second > 0);
 }
 
