@@ -29,6 +29,8 @@ table.symbols td:first-child { white-space: nowrap; }
 table.errors td { vertical-align: top; padding: 0.25em 1.2em 0.25em 0; }
 table.errors td:first-child { width: 60%; }
 table td > code { word-break: normal; overflow-wrap: anywhere; }
+@media (min-width: 701px) { table td:nth-child(2):has(> code) { min-width: 13em; } }
+header h1 { flex-wrap: wrap; overflow-wrap: anywhere; }
 samp { font-family: inherit; }
 .toc { min-width: 24ch; }
 .toc nav { margin: 0 1em; }

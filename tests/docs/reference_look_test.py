@@ -15,12 +15,13 @@ import browser
 
 HTML = os.path.realpath("docs/html")
 PAGES = ("index", "overview", "operating", "modules", "module-saver", "class.Session", "struct.SaverOptions", "method.Saver.save",
-         "error.Error", "errors", "class-diagram", "getting-started")
+         "error.Error", "errors", "class-diagram", "getting-started", "api", "method.SessionManager.wait_for_session")
 WIDTHS = (400, 1400)
 PICTURES = sys.argv.pop() if len(sys.argv) > 1 and not sys.argv[-1].startswith("-") else None
 # Text that the window cuts off: what isn't in a box that scrolls.
 CUT_OFF = """[...document.querySelectorAll('#main p, #main h1, #main h2, #main h4, #main li, #main td')].filter(e =>
-  e.offsetParent && !e.closest('pre, .codehilite, .diagram, table') && e.getBoundingClientRect().right > innerWidth + 1).length"""
+  e.offsetParent && !e.closest('pre, .codehilite, .diagram, table') && (e.getBoundingClientRect().right > innerWidth + 1 ||
+  e.scrollWidth > e.clientWidth + 1)).length"""
 
 
 @unittest.skipUnless(browser.CHROMIUM, "Chromium isn't installed: Debian has it in the package chromium")
