@@ -305,7 +305,8 @@ const char *muster_scaffold_summary_op (MusterScaffold *self);
  * muster_scaffold_global_step:
  * @self: the scaffold
  *
- * The tensor that reads the global step, "global_step:0", or NULL if the model has none.
+ * The tensor to fetch for the global step: "global_step:0", or the output of an op that reads it
+ * where it is a resource variable, which can't be fetched itself. NULL if the model has none.
  *
  * Returns: (nullable): its name, borrowed
  */
