@@ -9,6 +9,7 @@
 #include "saver/async/async_saver.h"
 #include "saver/async/snapshot_private.h"
 #include "saver/builder/saver_builder.h"
+#include "saver/save_how_private.h"
 
 #include <string.h>
 
@@ -199,8 +200,8 @@ save_at_once (MusterJobSaver *self, const char *path, gint64 deadline_us, GCance
   g_autofree char *directory = g_path_get_dirname (path);
   g_auto (MusterSaved) saved = {0};
 
-  if (!muster_saver_save_with (self->saver, self->session, directory, -1, &how, &saved, deadline_us,
-                               cancellable, error))
+  if (!muster_saver_save_for_ticket (self->saver, self->session, directory, -1, &how, NULL, &saved,
+                                     deadline_us, cancellable, error))
     return FALSE;
   return !saved.skipped || muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "%s", saved.why);
 }

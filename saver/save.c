@@ -787,12 +787,10 @@ muster_saver_save_for_ticket (MusterSaver *self, MusterSession *session, const c
                               MusterSaved *saved, gint64 deadline_us, GCancellable *cancellable,
                               GError **error)
 {
-  static const MusterSaveHow plain;
   if (!muster_saver_check_session (self, session, error) ||
       !muster_saver_check_directory (self, directory, error) ||
       !muster_deadline_check (deadline_us, error))
     return FALSE;
-  how = how != NULL ? how : &plain;
   g_autoptr (MusterSaveTicket) ticket = given != NULL ? muster_save_ticket_ref (given) : NULL;
   for (;;) {
     const char *home = directory;
@@ -828,12 +826,12 @@ muster_saver_save_for_ticket (MusterSaver *self, MusterSession *session, const c
 
 gboolean
 muster_saver_save_with (MusterSaver *self, MusterSession *session, const char *directory,
-                        gint64 step, const MusterSaveHow *how, MusterSaved *saved,
-                        gint64 deadline_us, GCancellable *cancellable, GError **error)
+                        gint64 step, MusterTierSet due, MusterSaved *saved, gint64 deadline_us,
+                        GCancellable *cancellable, GError **error)
 {
   muster_require (error, FALSE, self, session, directory, saved);
-  return muster_saver_save_for_ticket (self, session, directory, step, how, NULL, saved,
-                                       deadline_us, cancellable, error);
+  return muster_saver_save_for_ticket (self, session, directory, step, &(MusterSaveHow){.due = due},
+                                       NULL, saved, deadline_us, cancellable, error);
 }
 
 char *
@@ -843,8 +841,8 @@ muster_saver_save (MusterSaver *self, MusterSession *session, const char *direct
   muster_require (error, NULL, self, session, directory);
 
   g_auto (MusterSaved) saved = {0};
-  if (!muster_saver_save_with (self, session, directory, step, NULL, &saved, deadline_us,
-                               cancellable, error))
+  if (!muster_saver_save_with (self, session, directory, step, 0, &saved, deadline_us, cancellable,
+                               error))
     return NULL;
   if (!saved.skipped)
     return g_steal_pointer (&saved.prefix);

@@ -327,19 +327,20 @@ char *muster_saver_save_finish (MusterSaver *self, GAsyncResult *result, GError 
  * @session: a session of the model
  * @directory: the directory of its checkpoints
  * @step: for the checkpoint's name; below 0: without a number
- * @how: (nullable): the options; `NULL`: the defaults
+ * @due: with fast tiers, those that are due. The checkpoint is written to the fastest tier in use;
+ *   the other ones that are due get a copy in the background. 0: the directory itself
  * @saved: set to the result; clear it
  * @deadline_us: when to give up
  * @cancellable: (nullable): stops it
  * @error: return location for an error
  *
- * [method@Saver.save] with options and the full result. A skipped save, and one with nothing to
+ * [method@Saver.save] into tiers and with the full result. A skipped save, and one with nothing to
  * save, is success.
  *
  * Returns: `TRUE` if @saved was set
  */
 gboolean muster_saver_save_with (MusterSaver *self, MusterSession *session, const char *directory,
-                                 gint64 step, const MusterSaveHow *how, MusterSaved *saved,
+                                 gint64 step, MusterTierSet due, MusterSaved *saved,
                                  gint64 deadline_us, GCancellable *cancellable, GError **error);
 
 /**

@@ -54,8 +54,8 @@ G_BEGIN_DECLS
  * @paused: (nullable) (skip): called on the saving thread at each check that finds no space
  * @paused_data: (skip): for @paused
  * @fast: (nullable) (array length=n_fast): fast tiers in front of the directory of a save, fastest
- * first. A restore of the directory also looks there; saves go there by the due tiers of
- * [struct@SaveHow]
+ * first. A restore of the directory also looks there; saves go there by the tiers that are due
+ * ([method@Saver.save_with])
  * @n_fast: their number, %MUSTER_MAX_FAST_TIERS at most
  *
  * Options of a saver. A zeroed struct is the default, a plain `tf.train.Saver`.
@@ -141,45 +141,6 @@ GType muster_saved_get_type (void);
  */
 void muster_saved_clear (MusterSaved *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSaved, muster_saved_clear)
-
-/**
- * MusterSaveHow:
- * @prefix: (nullable): the checkpoint, instead of `DIRECTORY/BASE-STEP` and the step of a cut
- * @save_tensor: (nullable): instead of the SaverDef's, for values that no longer change; it uses
- * the same filename tensor
- * @tensors: (nullable) (element-type MusterNamedTensor): from outside the graph, instead of the
- *   saveables' current values
- * @unlisted: no state file, no list, no announcement
- * @due: with fast tiers, those that are due. The checkpoint is written to the fastest tier in use;
- *   the other ones that are due get a copy in the background. 0: the directory itself
- * @written: (nullable) (skip): called when the master has written everything, before publishing
- * @written_data: (skip): for @written
- *
- * Options of a save: of a snapshot, or with the caller's prefix. A zeroed struct is a plain save.
- * What it points to stays valid until the save has ended.
- */
-typedef struct {
-  const char *prefix;
-  const char *save_tensor;
-  const GPtrArray *tensors;
-  gboolean unlisted;
-  MusterTierSet due;
-  void (*written) (gpointer user_data);
-  gpointer written_data;
-} MusterSaveHow;
-
-#define MUSTER_TYPE_SAVE_HOW (muster_save_how_get_type ())
-GType muster_save_how_get_type (void);
-
-/**
- * muster_save_how_add_tensor:
- * @self: options, zeroed by g_new0 () or a copy
- * @name: its name in the checkpoint
- * @tensor: its value
- *
- * Adds a tensor from outside the graph, instead of the saveables' current values.
- */
-void muster_save_how_add_tensor (MusterSaveHow *self, const char *name, MusterTensor *tensor);
 
 /**
  * MusterSaverConsistentCut:

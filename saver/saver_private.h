@@ -7,8 +7,7 @@
 #include "saver/directory/checkpoint_directory_private.h"
 #include "saver/directory/free_space_private.h"
 #include "saver/probe_memory_private.h"
-#include "saver/save_ticket_private.h"
-#include "saver/saver.h"
+#include "saver/save_how_private.h"
 #include "saver/tiers/tiers_private.h"
 
 G_BEGIN_DECLS
@@ -66,12 +65,6 @@ gboolean muster_saver_check_session (MusterSaver *self, MusterSession *session, 
 /* Fails with INVALID_ARGUMENT if the saver is NULL or its storage doesn't support the directory. */
 gboolean muster_saver_check_directory (MusterSaver *self, const char *directory, GError **error);
 
-/* muster_saver_save_with () for a save that has a ticket already (nullable). */
-gboolean muster_saver_save_for_ticket (MusterSaver *self, MusterSession *session,
-                                       const char *directory, gint64 step, const MusterSaveHow *how,
-                                       MusterSaveTicket *ticket, MusterSaved *saved,
-                                       gint64 deadline_us, GCancellable *cancellable,
-                                       GError **error);
 /* tiered.c: the tier with this number, its directory and its rules for lack of space. directory is
  * the durable one. */
 MusterCheckpointDirectory *muster_saver_tier (MusterSaver *self, guint tier, const char **directory,

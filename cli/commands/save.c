@@ -55,7 +55,7 @@ save (MusterScaffold *scaffold, MusterSession *session, MusterSaver *saver,
     if (step < 0)
       return FALSE;
   }
-  return muster_saver_save_with (saver, session, command->directory, step, NULL, saved, deadline_us,
+  return muster_saver_save_with (saver, session, command->directory, step, 0, saved, deadline_us,
                                  NULL, error);
 }
 

@@ -128,7 +128,7 @@ MusterSaveTicket *muster_async_saver_save (MusterAsyncSaver *self, const char *d
  * @self: an async saver
  * @directory: the durable tier
  * @step: for the checkpoint's name; below 0: the save counter's next number
- * @due: the tiers that are due, as in [struct@SaveHow]
+ * @due: the tiers that are due, as in [method@Saver.save_with]
  * @deadline_us: when to give up
  * @cancellable: (nullable): stops it
  * @error: return location for an error

@@ -153,8 +153,8 @@ save_blocking (MusterCheckpointManager *self, MusterSession *session, gint64 num
                gint64 step, MusterSaved *saved, gint64 deadline_us, GCancellable *cancellable,
                GError **error)
 {
-  if (!muster_saver_save_with (self->saver, session, self->directory, number, NULL, saved,
-                               deadline_us, cancellable, error))
+  if (!muster_saver_save_with (self->saver, session, self->directory, number, 0, saved, deadline_us,
+                               cancellable, error))
     return FALSE;
   if (!saved->skipped)
     note_begun (self, counted, step, TRUE);

@@ -41,7 +41,7 @@ static gboolean
 save_within (Story *self, gint64 step, gint64 timeout_us, MusterSaved *saved, GError **error)
 {
   const gint64 now_us = muster_clock_now_us (MUSTER_CLOCK (self->f.clock));
-  return muster_saver_save_with (self->f.saver, self->f.session, muster_test_tmpdir (), step, NULL,
+  return muster_saver_save_with (self->f.saver, self->f.session, muster_test_tmpdir (), step, 0,
                                  saved, muster_deadline_after (now_us, timeout_us), NULL, error);
 }
 

@@ -351,7 +351,7 @@ MUSTER_TEST (Record, reports_what_was_saved)
   g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 5});
   g_auto (MusterSaved) saved = {0};
   g_autoptr (GError) error = NULL;
-  MUSTER_ASSERT_TRUE (muster_saver_save_with (f.saver, f.session, muster_test_tmpdir (), 7, NULL,
+  MUSTER_ASSERT_TRUE (muster_saver_save_with (f.saver, f.session, muster_test_tmpdir (), 7, 0,
                                               &saved, MUSTER_WAIT_FOREVER, NULL, &error));
   g_autoptr (MusterCheckpointRecord) told = record ();
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (told, "model.ckpt-7");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saver/saver.h"
+#include "saver/save_how_private.h"
 #include "tests/doubles/narrow_storage.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
@@ -78,8 +78,8 @@ save (Fixture *f, gint64 step)
 {
   const MusterSaveHow how = {.written = on_written, .written_data = f};
   g_auto (MusterSaved) saved = {0};
-  return muster_saver_save_with (f->saver, f->session, muster_test_tmpdir (), step, &how, &saved,
-                                 MUSTER_WAIT_FOREVER, NULL, NULL);
+  return muster_saver_save_for_ticket (f->saver, f->session, muster_test_tmpdir (), step, &how,
+                                       NULL, &saved, MUSTER_WAIT_FOREVER, NULL, NULL);
 }
 
 MUSTER_TEST (SaverStatus, is_empty_at_first)

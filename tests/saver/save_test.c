@@ -111,7 +111,7 @@ MUSTER_TEST (Save, does_nothing_for_a_model_without_variables_if_asked)
   f.saver = saver_with (&f, (MusterSaverOptions){.allow_empty = TRUE}, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
-  MUSTER_EXPECT_TRUE (muster_saver_save_with (f.saver, f.session, directory, 1, NULL, &saved,
+  MUSTER_EXPECT_TRUE (muster_saver_save_with (f.saver, f.session, directory, 1, 0, &saved,
                                               MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_TRUE (saved.skipped);
   MUSTER_EXPECT_NULL (saved.prefix);
@@ -546,7 +546,7 @@ MUSTER_TEST (Save, takes_no_directory_but_one_that_can_be)
     gboolean found = FALSE;
     MUSTER_EXPECT_NULL (muster_saver_save (f.saver, f.session, directory, 1, MUSTER_WAIT_FOREVER,
                                            NULL, &errors[0]));
-    MUSTER_EXPECT_FALSE (muster_saver_save_with (f.saver, f.session, directory, 1, NULL, NULL,
+    MUSTER_EXPECT_FALSE (muster_saver_save_with (f.saver, f.session, directory, 1, 0, NULL,
                                                  MUSTER_WAIT_FOREVER, NULL, &errors[1]));
     MUSTER_EXPECT_FALSE (muster_saver_restore (f.saver, f.session,
                                                &(MusterRestoreOptions){.directory = directory},

@@ -410,10 +410,9 @@ save_by (const Way *way, MusterSaver *saver, MusterSession *session, const char 
 {
   const MusterTierSet due = way->has_fast_tier ? MUSTER_TIER_BIT (0) : 0;
   const gint64 soon_us = g_get_monotonic_time () + 30 * MUSTER_SECOND;
-  const MusterSaveHow how = {.due = due};
   g_auto (MusterSaved) saved = {0};
   if (!way->is_background)
-    return muster_saver_save_with (saver, session, directory, 1, &how, &saved, soon_us, NULL, error)
+    return muster_saver_save_with (saver, session, directory, 1, due, &saved, soon_us, NULL, error)
                ? g_steal_pointer (&saved.prefix)
                : NULL;
   g_autoptr (MusterAsyncSaver) async =

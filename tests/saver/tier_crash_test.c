@@ -46,10 +46,9 @@ static gboolean
 save (ModelLife *life, guint8 value, gint64 step, MusterTierSet due, gboolean *copied,
       GError **error)
 {
-  const MusterSaveHow how = {.due = due};
   g_auto (MusterSaved) saved = {0};
   if (!muster_sharded_model_set (life->model, life->session, value, error) ||
-      !muster_saver_save_with (life->saver, life->session, directories[1], step, &how, &saved,
+      !muster_saver_save_with (life->saver, life->session, directories[1], step, due, &saved,
                                soon (), NULL, error))
     return FALSE;
   const gboolean is_done = muster_saver_sync_copies (life->saver, soon (), NULL, NULL);

@@ -23,14 +23,14 @@ static gboolean
 save_and_begin_copy (Fixture *f, MusterGateStorage *gates, MusterLease *lease, const char *run,
                      MusterSaved *saved)
 {
-  const MusterSaveHow how = {.due = MUSTER_TIER_BIT (0) | MUSTER_TIER_BIT (1)};
+  const MusterTierSet due = MUSTER_TIER_BIT (0) | MUSTER_TIER_BIT (1);
   g_autoptr (GError) error = NULL;
   muster_gate_storage_let_through (gates);
   muster_gate_storage_close_gate (gates, MUSTER_GATE_BEGIN); /* the copier's thread alone waits */
   muster_saver_set_lease (f->saver, lease);
   const gboolean is_saved =
       muster_saver_begin_run (f->saver, run, NULL, -1, MUSTER_WAIT_FOREVER, NULL, &error) &&
-      muster_saver_save_with (f->saver, f->session, run, 1, &how, saved, MUSTER_WAIT_FOREVER, NULL,
+      muster_saver_save_with (f->saver, f->session, run, 1, due, saved, MUSTER_WAIT_FOREVER, NULL,
                               &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return is_saved && muster_gate_storage_wait_for_arrival (gates, MUSTER_GATE_BEGIN);
@@ -107,7 +107,6 @@ MUSTER_TEST (TierLease, a_save_waits_for_the_lock_of_a_fast_tier_only_so_long)
   g_autoptr (MusterLease) lease = claim (&f);
   g_autoptr (GError) error = NULL;
   g_auto (MusterSaved) saved = {0};
-  const MusterSaveHow how = {.due = MUSTER_TIER_BIT (0)};
   muster_saver_set_lease (f.saver, lease);
   MUSTER_ASSERT_TRUE (
       muster_saver_begin_run (f.saver, run, NULL, -1, MUSTER_WAIT_FOREVER, NULL, &error));
@@ -116,7 +115,7 @@ MUSTER_TEST (TierLease, a_save_waits_for_the_lock_of_a_fast_tier_only_so_long)
   MUSTER_ASSERT_TRUE (lock != NULL);
 
   MUSTER_EXPECT_TRUE (muster_saver_save_with (
-      f.saver, f.session, run, 1, &how, &saved,
+      f.saver, f.session, run, 1, MUSTER_TIER_BIT (0), &saved,
       muster_clock_now_us (MUSTER_CLOCK (f.clock)) + 60 * MUSTER_SECOND, NULL, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);

@@ -141,11 +141,10 @@ tiers_begin (Tiers *f, const char *resumed, gint64 step, GError **error)
 static inline char *
 tiers_save (Tiers *f, gint64 value, gint64 step, MusterTierSet due, GError **error)
 {
-  const MusterSaveHow how = {.due = due};
   g_auto (MusterSaved) saved = {0};
 
   tiers_set_w (f, value);
-  return muster_saver_save_with (f->saver, f->session, f->run, step, &how, &saved, tiers_soon (),
+  return muster_saver_save_with (f->saver, f->session, f->run, step, due, &saved, tiers_soon (),
                                  NULL, error)
              ? g_steal_pointer (&saved.prefix)
              : NULL;

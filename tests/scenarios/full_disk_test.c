@@ -264,7 +264,7 @@ MUSTER_TEST (FullDisk, lets_a_save_go_by)
   g_autofree char *before = files (&f);
 
   muster_sharded_model_set (&f.model, f.session, 2, NULL);
-  MUSTER_EXPECT_TRUE (muster_saver_save_with (f.saver, f.session, f.directory, 20, NULL, &saved,
+  MUSTER_EXPECT_TRUE (muster_saver_save_with (f.saver, f.session, f.directory, 20, 0, &saved,
                                               MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);

@@ -112,11 +112,10 @@ save_in_background (Chief *self, gint64 number, GError **error)
 static gboolean
 save_at_once (Chief *self, gint64 number, GError **error)
 {
-  const MusterSaveHow how = {.due = due (self, number)};
   g_auto (MusterSaved) saved = {0};
   return muster_saver_save_with (self->saver, self->session, self->directory,
-                                 self->is_numbered ? number : -1, &how, &saved, MUSTER_WAIT_FOREVER,
-                                 NULL, error);
+                                 self->is_numbered ? number : -1, due (self, number), &saved,
+                                 MUSTER_WAIT_FOREVER, NULL, error);
 }
 
 static gboolean

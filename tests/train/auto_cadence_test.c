@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "saver/save_how_private.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
 #include "train/goodput/save_interval_private.h"
@@ -55,8 +56,9 @@ save (Fixture *f, gint64 step, gint64 blocked_us)
   const MusterSaveHow how = {.written = on_written, .written_data = f};
   g_auto (MusterSaved) saved = {0};
   f->blocked_us = blocked_us;
-  MUSTER_ASSERT_TRUE (muster_saver_save_with (f->saver, f->session, muster_test_tmpdir (), step,
-                                              &how, &saved, MUSTER_WAIT_FOREVER, NULL, NULL));
+  MUSTER_ASSERT_TRUE (muster_saver_save_for_ticket (f->saver, f->session, muster_test_tmpdir (),
+                                                    step, &how, NULL, &saved, MUSTER_WAIT_FOREVER,
+                                                    NULL, NULL));
 }
 
 static gint64

@@ -35,7 +35,8 @@ void muster_background_save_clear (MusterBackgroundSave *self);
 gboolean muster_background_save_open (MusterBackgroundSave *self, MusterSaver *saver,
                                       MusterSession *session, GError **error);
 
-/* Takes the snapshot, and returns while it is being written. due: as MusterSaveHow's. */
+/* Takes the snapshot, and returns while it is being written. due: as in muster_saver_save_with ().
+ */
 gboolean muster_background_save_start (MusterBackgroundSave *self, const char *directory,
                                        gint64 step, MusterTierSet due, const MusterSaveCall *call,
                                        GError **error);

@@ -167,7 +167,6 @@ static gboolean
 write_checkpoint (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step,
                   MusterTierSet due, MusterSaved *saved, GError **error)
 {
-  const MusterSaveHow how = {.due = due};
   MusterPreemptionSave bounded = {.deadline_us = call->deadline_us,
                                   .bytes = muster_saver_estimate_bytes (self->saver)};
   g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, self->preempted);
@@ -175,7 +174,7 @@ write_checkpoint (MusterCheckpointSaverHook *self, const MusterSaveCall *call, g
   if (self->preemption != NULL && !muster_preemption_begin_save (self->preemption, &bounded, error))
     return FALSE;
   gboolean is_done =
-      muster_saver_save_with (self->saver, call->session, self->directory, step, &how, saved,
+      muster_saver_save_with (self->saver, call->session, self->directory, step, due, saved,
                               bounded.deadline_us, either.cancellable, &failure);
   if (self->preemption != NULL)
     muster_preemption_end_save (self->preemption, &bounded, saved, failure);
