@@ -61,9 +61,10 @@ open_session (MusterScaffold *scaffold, MusterMaster *master, Way way, const cha
   g_autoptr (GError) error = NULL;
   const MusterMonitoredTrainingOptions options = {.scaffold = scaffold,
                                                   .master = master,
-                                                  .checkpoint_dir = way == NEVER ? NULL : directory,
-                                                  .save_us = MUSTER_SECOND,
-                                                  .save_blocking = way == BLOCKING,
+                                                  .saving.checkpoint_dir =
+                                                      way == NEVER ? NULL : directory,
+                                                  .saving.save_us = MUSTER_SECOND,
+                                                  .saving.save_blocking = way == BLOCKING,
                                                   .save_summaries_steps = MUSTER_NEVER,
                                                   .log_step_count_steps = MUSTER_NEVER};
   MusterMonitoredSession *session =

@@ -83,7 +83,7 @@ trainer_init (Trainer *self, MusterMaster *master, gboolean with_hooks)
   if (with_hooks) {
     options.hooks = (MusterHook *const *)hooks->pdata;
     options.n_hooks = hooks->len;
-    options.checkpoint_dir = self->directory = bench_make_folder ();
+    options.saving.checkpoint_dir = self->directory = bench_make_folder ();
   }
   self->session = muster_monitored_training_session_new (&options, NULL, NULL, &error);
   bench_check (error, "making a monitored session");

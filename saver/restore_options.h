@@ -9,8 +9,8 @@ G_BEGIN_DECLS
  * MusterRestoreOptions:
  * @prefix: (nullable): restores exactly this checkpoint. Set either this or @directory
  * @directory: (nullable): restores the newest complete checkpoint of this directory
- * @allow_missing: (attributes flag=allow-missing): initialise variables that are missing in the
- *   checkpoint, such as positions, even if they have a value on the master
+ * @allow_missing: (attributes flag=allow-missing of=prepare,train): initialise variables that are
+ * missing in the checkpoint, such as positions, even if they have a value on the master
  * @may_lack: (nullable) (array zero-terminated=1): names of global variables. A checkpoint that has
  *   none of them is compatible: they run their initializers
  * @refuse_unexpected: (attributes flag=refuse-unexpected of=prepare): refuse a checkpoint with
@@ -21,8 +21,8 @@ G_BEGIN_DECLS
  *   the checkpoint
  * @fall_back_off: (attributes flag=no-fall-back of=prepare): fail if the latest checkpoint of the
  *   directory is damaged. No other one of the directory is used
- * @fall_back_to_files: (attributes flag=from-files): use the newest of the directory's files if its
- *   state file is missing or unreadable, or names only missing checkpoints
+ * @fall_back_to_files: (attributes flag=from-files of=prepare,train): use the newest of the
+ * directory's files if its state file is missing or unreadable, or names only missing checkpoints
  * @keep_damaged: (attributes flag=keep-damaged of=prepare): skip a damaged checkpoint without
  *   quarantining it
  * @needs: (nullable) (array zero-terminated=1): names in the checkpoint. A checkpoint that is

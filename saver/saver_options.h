@@ -13,8 +13,8 @@ G_BEGIN_DECLS
 
 /**
  * MusterSaverOptions:
- * @max_to_keep: (attributes flag=keep min=-1): the number of checkpoints to keep; 0: the meta
- * graph's max_to_keep; -1: all (%MUSTER_KEEP_ALL)
+ * @max_to_keep: (attributes flag=keep min=-1 of=train,save): the number of checkpoints to keep; 0:
+ * the meta graph's max_to_keep; -1: all (%MUSTER_KEEP_ALL)
  * @base_name: (nullable): the checkpoints' name; `NULL`: `model.ckpt`
  * @no_meta_graph: write no `PREFIX.meta`
  * @no_probe: the first save doesn't check which devices see the directory

@@ -104,34 +104,28 @@ static gboolean
 add_checkpoint_hook (Assembly *self, GError **error)
 {
   const MusterMonitoredTrainingOptions *o = self->options;
-  MusterCheckpointSaverOptions options = {.checkpoint_dir = o->checkpoint_dir,
-                                          .save_us = o->save_auto ? 0 : self->save.us,
-                                          .save_steps = self->save.steps,
-                                          .save_auto = o->save_auto,
-                                          .save_share = o->save_share,
-                                          .saver = self->saver,
-                                          .is_blocking = o->save_blocking,
-                                          .from_files = o->restore.fall_back_to_files,
-                                          .observer = o->saver_observer,
-                                          .writer = self->writer,
-                                          .preemption = o->preemption,
-                                          .clock = o->manager.clock};
-  if (o->checkpoint_dir == NULL || !is_on (self->save) || has_saver_hook (self))
+  MusterCheckpointSaverOptions options = o->saving;
+  if (options.checkpoint_dir == NULL || !is_on (self->save) || has_saver_hook (self))
     return TRUE;
-  return add (self, muster_checkpoint_saver_hook_new (&options, error));
+  options.save_us = options.save_auto ? 0 : self->save.us;
+  options.save_steps = self->save.steps;
+  options.saver = self->saver;
+  options.from_files = options.from_files || o->restore.fall_back_to_files;
+  options.writer = options.writer != NULL ? options.writer : self->writer;
+  return add (self, muster_checkpoint_saver_hook_new_at (&options, o->manager.clock, error));
 }
 
 /* Event files are local: beside checkpoints in an object store there are none. */
 static const char *
 find_summary_dir (const MusterMonitoredTrainingOptions *o)
 {
-  if (o->summary_dir != NULL || o->checkpoint_dir == NULL)
+  if (o->summary_dir != NULL || o->saving.checkpoint_dir == NULL)
     return o->summary_dir;
-  if (muster_storage_is_local (NULL, o->checkpoint_dir))
-    return o->checkpoint_dir;
+  if (muster_storage_is_local (NULL, o->saving.checkpoint_dir))
+    return o->saving.checkpoint_dir;
   muster_log (G_LOG_LEVEL_INFO, "summary", "MESSAGE",
               "no event files are written beside '%s': give a local directory for them",
-              o->checkpoint_dir);
+              o->saving.checkpoint_dir);
   return NULL;
 }
 
@@ -191,21 +185,21 @@ assemble (Assembly *self, GError **error)
 {
   const MusterMonitoredTrainingOptions *o = self->options;
   self->hooks = g_ptr_array_new_with_free_func (g_object_unref);
-  if (o->save_auto && (o->save_us != 0 || o->save_steps != 0))
+  if (o->saving.save_auto && (o->saving.save_us != 0 || o->saving.save_steps != 0))
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s",
                         "save_auto chooses how often checkpoints are saved; don't set an interval");
-  if (!how_often (o->save_us, o->save_steps, (Every){DEFAULT_SAVE_US, 0},
+  if (!how_often (o->saving.save_us, o->saving.save_steps, (Every){DEFAULT_SAVE_US, 0},
                   "How often checkpoints are saved", &self->save, error) ||
       !how_often (o->save_summaries_us, o->save_summaries_steps, (Every){0, DEFAULT_SUMMARY_STEPS},
                   "How often summaries are saved", &self->summary, error))
     return FALSE;
-  if (!o->is_worker && o->checkpoint_dir == NULL)
+  if (!o->is_worker && o->saving.checkpoint_dir == NULL)
     muster_log (G_LOG_LEVEL_MESSAGE, "no-checkpoints", "MESSAGE",
                 "no checkpoint directory is set; nothing is restored or saved");
-  if (!o->is_worker && o->checkpoint_dir != NULL && o->saver != NULL) {
-    self->saver = g_object_ref (o->saver);
+  if (!o->is_worker && o->saving.checkpoint_dir != NULL && o->saving.saver != NULL) {
+    self->saver = g_object_ref (o->saving.saver);
     guard (self);
-  } else if (!o->is_worker && o->checkpoint_dir != NULL) {
+  } else if (!o->is_worker && o->saving.checkpoint_dir != NULL) {
     MusterSaverOptions options = {.clock = o->manager.clock};
     self->saver = muster_saver_new (muster_scaffold_meta_graph (o->scaffold), &options, error);
     if (self->saver == NULL)
@@ -213,8 +207,8 @@ assemble (Assembly *self, GError **error)
     guard (self);
   }
   (void)add (self, muster_sync_replicas_hook_new (o->scaffold, !o->is_worker, o->n_tasks));
-  if (o->preemption != NULL)
-    (void)add (self, muster_preemption_hook_new (o->preemption));
+  if (o->saving.preemption != NULL)
+    (void)add (self, muster_preemption_hook_new (o->saving.preemption));
   if (!o->is_worker && !add_chiefs_hooks (self, error))
     return FALSE;
   add_all (self, o->hooks, o->n_hooks);
@@ -228,8 +222,8 @@ find_saving (const Assembly *self)
   MusterSaver *found = NULL;
   for (guint i = 0; i < self->hooks->len && found == NULL && self->saver != NULL; i++)
     if (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self->hooks->pdata[i]))
-      found = muster_checkpoint_saver_hook_share (self->hooks->pdata[i],
-                                                  self->options->checkpoint_dir, self->saver);
+      found = muster_checkpoint_saver_hook_share (
+          self->hooks->pdata[i], self->options->saving.checkpoint_dir, self->saver);
   return found;
 }
 
@@ -475,7 +469,7 @@ check_parts (const MusterMonitoredTrainingOptions *o, GError **error)
   const MusterSessionManagerOptions *manager = &o->manager;
   const char *directory = o->restore.directory;
   if (o->restore.prefix != NULL ||
-      (directory != NULL && g_strcmp0 (directory, o->checkpoint_dir) != 0))
+      (directory != NULL && g_strcmp0 (directory, o->saving.checkpoint_dir) != 0))
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "training restores the latest checkpoint of checkpoint_dir; set that in "
                         "place of the restore's prefix or directory");
@@ -504,9 +498,10 @@ static gboolean
 check_places (const MusterMonitoredTrainingOptions *o, GError **error)
 {
   MusterStorage *storage =
-      o->saver != NULL ? muster_saver_storage (o->saver) : muster_default_storage ();
-  return (o->checkpoint_dir == NULL ||
-          muster_storage_check_path (storage, "checkpoint directory", o->checkpoint_dir, error)) &&
+      o->saving.saver != NULL ? muster_saver_storage (o->saving.saver) : muster_default_storage ();
+  return (o->saving.checkpoint_dir == NULL ||
+          muster_storage_check_path (storage, "checkpoint directory", o->saving.checkpoint_dir,
+                                     error)) &&
          (o->summary_dir == NULL ||
           muster_storage_check_path (NULL, "summary directory", o->summary_dir, error));
 }
@@ -519,9 +514,10 @@ resets_in_sync (const MusterMonitoredTrainingOptions *o, MusterSaver *saver)
   if (o->n_tasks <= 1 ||
       !muster_graph_has_node (muster_scaffold_graph (o->scaffold), MUSTER_SYNC_TOKENS))
     return FALSE;
-  g_autofree char *latest = o->checkpoint_dir != NULL && saver != NULL
-                                ? muster_saver_latest_checkpoint (saver, o->checkpoint_dir, NULL)
-                                : NULL;
+  g_autofree char *latest =
+      o->saving.checkpoint_dir != NULL && saver != NULL
+          ? muster_saver_latest_checkpoint (saver, o->saving.checkpoint_dir, NULL)
+          : NULL;
   return o->overwrite || latest != NULL;
 }
 
@@ -563,7 +559,7 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
   const gboolean resets =
       (n_tasks > 1 && !living->own_masters) || resets_in_sync (options, parts.saver);
   MusterPrepareOptions prepare = {.saver = parts.saver,
-                                  .checkpoint_dir = options->checkpoint_dir,
+                                  .checkpoint_dir = options->saving.checkpoint_dir,
                                   .taken_by = find_saving (&parts),
                                   .restore = &restore,
                                   .overwrite = options->overwrite,
@@ -604,7 +600,7 @@ muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *opt
   muster_require (error, NULL, options->scaffold, options->master);
 
   /* Every task with a checkpoint directory needs it, so that all have the same graph. */
-  gboolean needs_saver = options->checkpoint_dir != NULL && options->saver == NULL;
+  gboolean needs_saver = options->saving.checkpoint_dir != NULL && options->saving.saver == NULL;
   g_autoptr (MusterScaffold) scaffold = needs_saver
                                             ? muster_scaffold_with_saver (options->scaffold, error)
                                             : muster_scaffold_ref (options->scaffold);

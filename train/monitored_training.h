@@ -7,13 +7,6 @@
 G_BEGIN_DECLS
 
 /**
- * MUSTER_NEVER:
- *
- * Disables an interval of [struct@MonitoredTrainingOptions].
- */
-#define MUSTER_NEVER (-1)
-
-/**
  * MusterMonitoredTrainingOptions:
  * @scaffold: the model
  * @master: where to create sessions
@@ -21,41 +14,30 @@ G_BEGIN_DECLS
  * @manager: of the session manager: the model's name, the task's, the cluster. The ops and the meta
  *   graph are the scaffold's, and must be unset. Queue runners, summaries and saves are added to
  * `will_run`. `clock` is everything's
- * @checkpoint_dir: (nullable) (attributes flag=checkpoint-dir arg=DIR): checkpoint directory: the
- *   latest checkpoint is restored, new ones are saved; `NULL`: none
- * @saver: (nullable): with @checkpoint_dir; NULL: one for the scaffold's SaverDef, which is built
- * if there is none
- * @restore: of a chief: what is restored from @checkpoint_dir; `prefix` must be unset, and
+ * @saving: of the hook that saves, and of what is restored: `checkpoint_dir`, the interval. A chief
+ *   without a directory restores and saves nothing
+ * @restore: of a chief: what is restored from `checkpoint_dir`; `prefix` must be unset, and
  *   `directory` unset or the same
- * @overwrite: (attributes flag=overwrite): start a job again that is over, or that another chief
- *   has prepared. As in [struct@PrepareOptions]
- * @always_restore: (attributes flag=restore): restore the latest checkpoint, even if a chief that
- *   died left the model intact on the master. Otherwise a chief continues with such a model, if
- * that has a name and positions
+ * @overwrite: (attributes flag=overwrite of=train): start a job again that is over, or that another
+ *   chief has prepared. As in [struct@PrepareOptions]
+ * @always_restore: (attributes flag=restore of=train): restore the latest checkpoint, even if a
+ * chief that died left the model intact on the master. Otherwise a chief continues with such a
+ * model, if that has a name and positions
  * @continue_without_positions: it also continues with a model that has no positions, of which
  *   it is unknown whether the predecessor's last step was cut off, and what its input has read
- * @save_us: (attributes flag=save-secs): time between checkpoints; 0: 10m. Not by default if
- *   @save_steps are set, and the reverse; setting both is INVALID_ARGUMENT (DMON.3), here and
- * below. %MUSTER_NEVER: none
- * @save_steps: the interval of checkpoints in steps; 0: none
- * @save_auto: (attributes option=save-every=auto): instead of an interval: the hook chooses it, as
- *   [struct@CheckpointSaverOptions] says
- * @save_share: (attributes flag=save-share arg=PERCENT min=0 max=1): maximum share of the time
- *   for which saves may hold training, with @save_auto; 0: 1%. In C a number such as 0.01
- * @save_blocking: (attributes flag=save-blocking): stop training while a checkpoint is written,
- *   instead of writing it in the background
- * @save_summaries_us: the interval of summaries in microseconds; 0: by steps
+ * @save_summaries_us: the interval of summaries in microseconds; 0: by steps. Setting both is
+ *   INVALID_ARGUMENT
  * @save_summaries_steps: the interval of summaries in steps; 0: 100; %MUSTER_NEVER: none
  * @log_step_count_steps: the interval of "global_step/sec"; 0: 100; %MUSTER_NEVER: none
- * @summary_dir: (nullable) (attributes flag=log-dir arg=DIR): local directory for TensorBoard event
- *   files; `NULL`: @checkpoint_dir, if that is local
+ * @summary_dir: (nullable) (attributes flag=log-dir arg=DIR of=train): local directory for
+ * TensorBoard event files; `NULL`: @checkpoint_dir of [struct@CheckpointSaverOptions], if that is
+ * local
  * @hooks: (nullable) (array length=n_hooks): called last, on every task
  * @n_hooks: the number of @hooks
  * @chief_only_hooks: (nullable) (array length=n_chief_only_hooks): called first, on the chief only
  * @n_chief_only_hooks: the number of @chief_only_hooks
- * @saver_observer: (nullable): is told of each save
- * @step_timeout_us: (attributes flag=step-timeout): time after which a step's session is considered
- *   lost; 0: forever. Set it above the longest step
+ * @step_timeout_us: (attributes flag=step-timeout of=train): time after which a step's session is
+ * considered lost; 0: forever. Set it above the longest step
  * @stop_grace_us: for the coordinator's threads at the end; 0: 120 s
  * @timeout_us: for preparing the model or waiting for it, each time, in microseconds; 0: no limit
  *   for a chief, 7200 s for a worker
@@ -69,8 +51,6 @@ G_BEGIN_DECLS
  * @own_masters: each task has a master of its own, over the same variables, as in a TensorFlow
  *   cluster. With positions, a chief that restores fences the model instead of resetting its
  *   master, which needs a position hook with the same
- * @preemption: (nullable): adds its hook, and limits the saves. In [struct@Training] its
- * cancellable is used if there is no other
  * @observer: (nullable): is told of its sessions, and what they wait for
  *
  * Options of muster_monitored_training_session_new (). Zeros are the defaults; @scaffold and
@@ -81,17 +61,11 @@ typedef struct {
   MusterMaster *master;
   gboolean is_worker;
   MusterSessionManagerOptions manager;
-  const char *checkpoint_dir;
-  MusterSaver *saver;
+  MusterCheckpointSaverOptions saving;
   MusterRestoreOptions restore;
   gboolean overwrite;
   gboolean always_restore;
   gboolean continue_without_positions;
-  gint64 save_us;
-  gint64 save_steps;
-  gboolean save_auto;
-  double save_share;
-  gboolean save_blocking;
   gint64 save_summaries_us;
   gint64 save_summaries_steps;
   gint64 log_step_count_steps;
@@ -100,7 +74,6 @@ typedef struct {
   gsize n_hooks;
   MusterHook *const *chief_only_hooks;
   gsize n_chief_only_hooks;
-  MusterSaverObserver *saver_observer;
   gint64 step_timeout_us;
   gint64 stop_grace_us;
   gint64 timeout_us;
@@ -109,7 +82,6 @@ typedef struct {
   gint64 position_quiesce_us;
   guint n_tasks;
   gboolean own_masters;
-  MusterPreemption *preemption;
   MusterSessionObserver *observer;
 } MusterMonitoredTrainingOptions;
 

@@ -48,8 +48,8 @@ has_positions (const MusterTraining *training)
 static gboolean
 sets_own (const MusterMonitoredTrainingOptions *session)
 {
-  return session->saver != NULL || session->n_hooks > 0 || session->n_chief_only_hooks > 0 ||
-         session->saver_observer != NULL || session->observer != NULL ||
+  return session->saving.saver != NULL || session->n_hooks > 0 || session->n_chief_only_hooks > 0 ||
+         session->saving.saver_observer != NULL || session->observer != NULL ||
          session->manager.will_run != NULL || session->manager.will_feed != NULL;
 }
 
@@ -116,7 +116,7 @@ take_saver (MusterRound *self, GError **error)
   MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (self->scaffold);
   MusterSaverOptions options = training->saver;
   g_autoptr (GError) failure = NULL;
-  if (training->session.is_worker || training->session.checkpoint_dir == NULL)
+  if (training->session.is_worker || training->session.saving.checkpoint_dir == NULL)
     return TRUE;
   if (options.clock == NULL)
     options.clock = training->session.manager.clock;
@@ -124,8 +124,8 @@ take_saver (MusterRound *self, GError **error)
   if (self->saver == NULL)
     return FALSE;
   /* the restore reports an unreadable file */
-  g_autofree char *latest =
-      muster_saver_latest_checkpoint (self->saver, training->session.checkpoint_dir, &failure);
+  g_autofree char *latest = muster_saver_latest_checkpoint (
+      self->saver, training->session.saving.checkpoint_dir, &failure);
   return latest == NULL ||
          muster_position_check (meta_graph, muster_saver_storage (self->saver), latest, error);
 }
@@ -257,7 +257,7 @@ open_session (const MusterRound *self, GCancellable *cancellable, GError **error
     will_feed[i] = training->feeds[i];
   MusterMonitoredTrainingOptions options = training->session;
   options.scaffold = self->scaffold;
-  options.saver = self->saver;
+  options.saving.saver = self->saver;
   options.manager.will_run = will_run;
   options.manager.will_feed = will_feed;
   options.hooks = (MusterHook *const *)self->last->pdata;
@@ -265,7 +265,7 @@ open_session (const MusterRound *self, GCancellable *cancellable, GError **error
   options.chief_only_hooks = (MusterHook *const *)self->first->pdata;
   options.n_chief_only_hooks = self->first->len;
   options.n_tasks = training->without_positions || options.own_masters ? 0 : options.n_tasks;
-  options.saver_observer = saves;
+  options.saving.saver_observer = saves;
   options.observer = observer;
   return muster_monitored_training_session_new (&options, NULL, cancellable, error);
 }
@@ -275,7 +275,7 @@ open_session (const MusterRound *self, GCancellable *cancellable, GError **error
 gboolean
 muster_round_open (MusterRound *self, GCancellable *cancellable, GError **error)
 {
-  MusterPreemption *preemption = self->training.session.preemption;
+  MusterPreemption *preemption = self->training.session.saving.preemption;
   if (preemption != NULL)
     g_cancellable_push_current (muster_preemption_cancellable (preemption));
   self->session = assemble (self, error) ? open_session (self, cancellable, error) : NULL;

@@ -116,7 +116,7 @@ make_elastic (const MusterTraining *training)
       .task = training->session.manager.task,
       .n_slots = muster_round_n_slots (training),
       .slot = training->session.own_masters ? (gint)training->task_number : -1,
-      .never_leads = training->session.is_worker && training->session.checkpoint_dir == NULL,
+      .never_leads = training->session.is_worker && training->session.saving.checkpoint_dir == NULL,
       .is_apart = training->session.own_masters,
       .min_tasks = training->min_tasks,
       .max_tasks = training->max_tasks,
@@ -130,7 +130,7 @@ make_elastic (const MusterTraining *training)
 static gboolean
 is_stopped (const Task *self)
 {
-  MusterPreemption *preemption = self->training->session.preemption;
+  MusterPreemption *preemption = self->training->session.saving.preemption;
   return g_cancellable_is_cancelled (self->cancellable) ||
          (preemption != NULL && muster_preemption_is_requested (preemption));
 }
@@ -175,11 +175,12 @@ can_lock_directory (const MusterTraining *training, GError **error)
   MusterStorage *storage = training->saver.storage;
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   g_autoptr (GError) failure = NULL;
-  if (training->session.checkpoint_dir == NULL)
+  if (training->session.saving.checkpoint_dir == NULL)
     return TRUE;
-  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
-      storage != NULL ? storage : muster_default_storage (), training->session.checkpoint_dir,
-      muster_deadline_after (now_us, LOCK_US), NULL, NULL, &failure);
+  g_autoptr (MusterDirectoryLock) lock =
+      muster_directory_lock (storage != NULL ? storage : muster_default_storage (),
+                             training->session.saving.checkpoint_dir,
+                             muster_deadline_after (now_us, LOCK_US), NULL, NULL, &failure);
   if (lock != NULL || !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
     return TRUE;
   g_propagate_prefixed_error (error, g_steal_pointer (&failure),
@@ -476,8 +477,8 @@ end (Task *self)
   const gboolean stops = is_stopped (self);
   if (!stops && (is_repeated (self) || changes)) {
     g_clear_error (&self->failure);
-    if (self->training->session.preemption != NULL)
-      muster_preemption_begin_again (self->training->session.preemption);
+    if (self->training->session.saving.preemption != NULL)
+      muster_preemption_begin_again (self->training->session.saving.preemption);
     return begin (self);
   }
   if (self->elastic != NULL && self->failure == NULL && !self->trained->is_reached && !stops)
@@ -548,8 +549,8 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
   if (trained == NULL)
     trained = &own;
   *trained = (MusterTrained){.step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};
-  if (cancellable == NULL && training->session.preemption != NULL)
-    cancellable = muster_preemption_cancellable (training->session.preemption);
+  if (cancellable == NULL && training->session.saving.preemption != NULL)
+    cancellable = muster_preemption_cancellable (training->session.saving.preemption);
   if (with.is_elastic && !check_elastic (&with, error))
     return FALSE;
   Task task = {.training = &with,

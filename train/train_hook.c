@@ -212,7 +212,7 @@ claim_directory (MusterTrainingHook *self, gint64 deadline_us, GCancellable *can
   if (self->saver == NULL || self->lease == NULL)
     return TRUE;
   muster_saver_set_lease (self->saver, self->lease);
-  return muster_saver_claim_directory (self->saver, self->training->session.checkpoint_dir,
+  return muster_saver_claim_directory (self->saver, self->training->session.saving.checkpoint_dir,
                                        deadline_us, cancellable, error);
 }
 
@@ -242,10 +242,10 @@ note_restored (MusterTrainingHook *self, const char *prefix, gint64 step)
 static void
 note_continued (MusterTrainingHook *self, gint64 step)
 {
-  g_autofree char *latest = self->saver != NULL
-                                ? muster_saver_latest_checkpoint (
-                                      self->saver, self->training->session.checkpoint_dir, NULL)
-                                : NULL;
+  g_autofree char *latest =
+      self->saver != NULL ? muster_saver_latest_checkpoint (
+                                self->saver, self->training->session.saving.checkpoint_dir, NULL)
+                          : NULL;
 
   if (latest != NULL && muster_checkpoint_step (latest) == step)
     note_restored (self, latest, step);
@@ -326,7 +326,7 @@ static void
 announce_end (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable)
 {
   static char preempted[] = "preempted", finished[] = "finished";
-  MusterPreemption *preemption = self->training->session.preemption;
+  MusterPreemption *preemption = self->training->session.saving.preemption;
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
   if (self->trained->is_reached)
     announcement.ended = finished;
@@ -342,7 +342,7 @@ announce_end (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancel
 static void
 note_end (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable)
 {
-  const char *directory = self->training->session.checkpoint_dir;
+  const char *directory = self->training->session.saving.checkpoint_dir;
   g_autoptr (GError) failure = NULL;
   if (self->saver == NULL || directory == NULL ||
       muster_saver_end_run (self->saver, directory, self->state.step,

@@ -10,8 +10,8 @@ G_BEGIN_DECLS
 /**
  * MusterTraining:
  * @session: the model, the master, checkpoints and announcements. Its hooks, observers, `will_run`,
- *   `will_feed` and `waiting` are the training's own and must be unset, as `saver`. An elastic job
- *   needs a model's name; its `is_worker`, `n_tasks` and @task_number are ignored unless it has
+ *   `will_feed` and `waiting` are the training's own and must be unset, as its `saver`. An elastic
+ * job needs a model's name; its `is_worker`, `n_tasks` and @task_number are ignored unless it has
  *   `own_masters`. `overwrite` starts a job that is over, too
  * @saver: options of the chief's saver; a metric `loss` that isn't in the graph is @loss
  * @is_elastic: (attributes option=task=auto): all tasks of the job are equal, and may start and
@@ -19,9 +19,11 @@ G_BEGIN_DECLS
  * present. It needs @batches, and a master that keeps members (`muster serve`). With `own_masters`,
  * whose masters have a coordinator that does, each task keeps @task_number and its part of the
  * rows; a worker with a `checkpoint_dir` becomes the chief when there is none
- * @min_tasks: (attributes flag=min-tasks max=65536): minimum number of tasks of an elastic job
+ * @min_tasks: (attributes flag=min-tasks max=65536 of=train): minimum number of tasks of an elastic
+ * job
  *   (@is_elastic): with fewer, training waits; 0: 1. Of different values, the largest counts
- * @max_tasks: (attributes flag=max-tasks max=65536): maximum number of tasks of an elastic job
+ * @max_tasks: (attributes flag=max-tasks max=65536 of=train): maximum number of tasks of an elastic
+ * job
  *   (@is_elastic); further ones wait for a place; 0: 64. If it is above 64, the same in all tasks
  * @task_number: below `n_tasks`: 0 for the chief, another for each worker
  * @batches: (nullable): one array for each feed; NULL: the graph's own input
@@ -29,13 +31,14 @@ G_BEGIN_DECLS
  * @n_feeds: the number of @feeds
  * @loss: (nullable): a float scalar to watch; NaN fails the run. Event files get it with the
  *   summaries, under the name of its op
- * @until_step: (attributes flag=steps): global step, shared by all tasks, at which training ends
- *   (required, or @epochs, unless the graph's own input ends)
- * @epochs: (attributes flag=epochs): number of passes over the rows after which training ends; 0:
+ * @until_step: (attributes flag=steps of=train): global step, shared by all tasks, at which
+ * training ends (required, or @epochs, unless the graph's own input ends)
+ * @epochs: (attributes flag=epochs of=train): number of passes over the rows after which training
+ * ends; 0:
  *   @until_step. The rows of @batches, by all tasks together
- * @without_positions: (attributes flag=no-positions): don't store each task's position in the data
- * in the model. A resumed job's batches start from the beginning, and each task uses its own
- * batches
+ * @without_positions: (attributes flag=no-positions of=train): don't store each task's position in
+ * the data in the model. A resumed job's batches start from the beginning, and each task uses its
+ * own batches
  * @ends_job: of a chief: reaching @until_step ends the job, which is announced
  * @observer: (nullable): is told of events
  *

@@ -241,7 +241,7 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
   training.without_positions =
       training.without_positions || (session->own_masters && !self->command->positions);
   training.ends_job = !role->is_worker || training.is_elastic;
-  session->preemption = self->preemption;
+  session->saving.preemption = self->preemption;
   session->timeout_us = options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : options->timeout_us;
   session->manager.cluster = (const char *const *)options->addresses;
   session->manager.chief = options->chief;

@@ -95,10 +95,10 @@ static gboolean
 parse_save_every (MusterTrainOptions *self, GError **error)
 {
   MusterTraining *training = &self->training;
-  training->session.save_auto = g_strcmp0 (self->save_every, "auto") == 0;
-  return self->save_every == NULL || training->session.save_auto ||
+  training->session.saving.save_auto = g_strcmp0 (self->save_every, "auto") == 0;
+  return self->save_every == NULL || training->session.saving.save_auto ||
          g_ascii_string_to_signed (self->save_every, 10, 1, G_MAXINT64,
-                                   &training->session.save_steps, NULL) ||
+                                   &training->session.saving.save_steps, NULL) ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "invalid --save-every '%s' (use a number of steps of 1 or more, or auto)",
                       self->save_every);
@@ -156,7 +156,7 @@ find_conflict (const MusterTrainOptions *self)
     return "--epochs needs --feed, whose rows it counts; for the graph's own input use --steps=N";
   if (self->training.saver.keep_best > 0 && self->training.saver.metric == NULL)
     return "--keep-best needs --metric=NAME:max or NAME:min, such as loss:min";
-  if (self->fast_dirs != NULL && training->session.checkpoint_dir == NULL)
+  if (self->fast_dirs != NULL && training->session.saving.checkpoint_dir == NULL)
     return "--fast-dir needs --checkpoint-dir, the durable directory behind it";
   if (self->feeds == NULL && (self->rows != NULL || self->batch_size > 0))
     return "--rows and --batch-size need --feed=NAME=@FILE.npy";

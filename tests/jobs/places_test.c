@@ -75,13 +75,15 @@ MUSTER_TEST (Places, a_training_refuses_one_with_a_scheme)
                                    .batches = batches,
                                    .feeds = feeds,
                                    .n_feeds = 1,
-                                   .session.checkpoint_dir = PLACE};
+                                   .session.saving.checkpoint_dir = PLACE};
   const MusterMonitoredTrainingOptions saved = {
-      .scaffold = f.scaffold, .master = f.master, .checkpoint_dir = PLACE};
+      .scaffold = f.scaffold, .master = f.master, .saving.checkpoint_dir = PLACE};
   const MusterMonitoredTrainingOptions told = {
       .scaffold = f.scaffold, .master = f.master, .summary_dir = PLACE};
-  const MusterMonitoredTrainingOptions working = {
-      .scaffold = f.scaffold, .master = f.master, .checkpoint_dir = PLACE, .is_worker = TRUE};
+  const MusterMonitoredTrainingOptions working = {.scaffold = f.scaffold,
+                                                  .master = f.master,
+                                                  .saving.checkpoint_dir = PLACE,
+                                                  .is_worker = TRUE};
 
   MUSTER_EXPECT_FALSE (muster_train (&training, NULL, NULL, &f.error));
   expect_refused (&f, NULL);

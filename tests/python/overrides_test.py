@@ -391,7 +391,7 @@ class Options(case.TestCase):
         job.saver = Muster.SaverOptions(keep_best=2)
         job.saver.keep_best += 1
         self.assertEqual((job.saver.keep_best, job.max_to_keep), (3, 0))
-        self.assertRefused(job, "save_share", 2, "invalid save_share 2 of MusterMonitoredTrainingOptions (use a number from 0 to 1)")
+        self.assertRefused(job, "save_share", 2, "invalid save_share 2 of MusterCheckpointSaverOptions (use a number from 0 to 1)")
         self.assertRefused(job.saver, "keep_best", "x", "invalid keep_best of MusterSaverOptions: it is a gchararray (use a number)")
         with self.assertRaisesRegex(AttributeError, "Training has no attribute 'save_step'; did you mean 'save_steps'"):
             job.save_step = 5
@@ -496,7 +496,7 @@ class Options(case.TestCase):
         self.assertRefused(tiered, "fast", [tier, 5], "invalid fast of MusterSaverOptions: it is a gint64 (use a MusterTier)")
         self.assertEqual(tiered.n_fast, 1)
         saver = Muster.Saver.new(case.linreg().meta_graph(), None)
-        self.assertRefused(options, "saver", [saver], "invalid saver of MusterMonitoredTrainingOptions: it is a list of Saver (use a MusterSaver)")
+        self.assertRefused(options, "saver", [saver], "invalid saver of MusterCheckpointSaverOptions: it is a list of Saver (use a MusterSaver)")
 
     def test_of_a_call_are_its_keywords(self):
         manager, scaffold = manage()

@@ -295,9 +295,9 @@ class Hooks(case.TestCase):
         scaffold = case.linreg()
         options = Muster.CheckpointSaverOptions.new(self.folder)
         options.save_steps = 1
-        options.is_blocking = True
+        options.save_blocking = True
         options.saver = Muster.Saver.new(scaffold.meta_graph(), None)
-        options.observer = Muster.SaverObserver.new()
+        options.saver_observer = Muster.SaverObserver.new()
         options.writer = Muster.EventWriter.new(self.folder, None)
         options.preemption = None
         hook = Muster.CheckpointSaverHook.new(options.copy())

@@ -175,8 +175,8 @@ train (Place *self, gint64 until_step)
                              .feeds = feeds,
                              .n_feeds = 2,
                              .until_step = until_step,
-                             .session.checkpoint_dir = self->directory,
-                             .session.save_steps = 10,
+                             .session.saving.checkpoint_dir = self->directory,
+                             .session.saving.save_steps = 10,
                              .session.timeout_us = PATIENCE_US,
                              .session.step_timeout_us = PATIENCE_US,
                              .session.manager.clock = self->clock};

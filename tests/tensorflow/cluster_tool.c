@@ -137,9 +137,9 @@ train (Task *self, const char *directory, gboolean is_worker, GError **error)
       .scaffold = self->scaffold,
       .master = self->master,
       .is_worker = is_worker,
-      .checkpoint_dir = g_str_equal (directory, "-") ? NULL : directory,
-      .save_steps = 1,
-      .save_blocking = TRUE, /* the test counts on each step's */
+      .saving.checkpoint_dir = g_str_equal (directory, "-") ? NULL : directory,
+      .saving.save_steps = 1,
+      .saving.save_blocking = TRUE, /* the test counts on each step's */
       .save_summaries_us = MUSTER_NEVER,
       .save_summaries_steps = MUSTER_NEVER,
       .log_step_count_steps = MUSTER_NEVER,

@@ -79,9 +79,9 @@ run (const char *meta, const char *target, gint64 last_step, const char *directo
     return FALSE;
   MusterMonitoredTrainingOptions options = {.scaffold = scaffold,
                                             .master = master,
-                                            .checkpoint_dir = directory,
-                                            .save_steps = 5,
-                                            .save_blocking = TRUE, /* as TensorFlow saves */
+                                            .saving.checkpoint_dir = directory,
+                                            .saving.save_steps = 5,
+                                            .saving.save_blocking = TRUE, /* as TensorFlow saves */
                                             .save_summaries_steps = 2,
                                             .log_step_count_steps = 2,
                                             .hooks = (MusterHook *const *)hooks->pdata,

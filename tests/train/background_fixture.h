@@ -110,13 +110,13 @@ open_job (Job *job, gint64 save_steps, GError **error)
   g_signal_connect (observer, "saved", G_CALLBACK (note_saved), job->saved);
   const MusterMonitoredTrainingOptions options = {.scaffold = job->scaffold,
                                                   .master = job->master,
-                                                  .checkpoint_dir = job->directory,
-                                                  .saver = job->saver,
-                                                  .save_steps = save_steps,
+                                                  .saving.checkpoint_dir = job->directory,
+                                                  .saving.saver = job->saver,
+                                                  .saving.save_steps = save_steps,
                                                   .save_summaries_steps = MUSTER_NEVER,
                                                   .log_step_count_steps = MUSTER_NEVER,
-                                                  .saver_observer = observer,
-                                                  .preemption = job->preemption};
+                                                  .saving.saver_observer = observer,
+                                                  .saving.preemption = job->preemption};
 
   job->session = muster_monitored_training_session_new (&options, NULL, NULL, error);
   return job->session != NULL;

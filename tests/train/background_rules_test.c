@@ -61,7 +61,7 @@ open_with_hook (Job *job, gint64 save_steps, GError **error)
   const MusterCheckpointSaverOptions options = {.checkpoint_dir = job->directory,
                                                 .save_steps = save_steps,
                                                 .saver = job->saver,
-                                                .observer = observer};
+                                                .saver_observer = observer};
   MusterHook *hook = muster_checkpoint_saver_hook_new (&options, error);
   const MusterPrepareOptions prepare = {.saver = job->saver, .checkpoint_dir = job->directory};
   const MusterMonitoredSessionOptions with = {.scaffold = job->scaffold,
@@ -380,8 +380,10 @@ MUSTER_TEST (BackgroundRules, call_back_when_the_files_exist)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaverObserver) observer = muster_saver_observer_new ();
   g_signal_connect (observer, "saved", G_CALLBACK (expect_files), job.saved);
-  const MusterCheckpointSaverOptions options = {
-      .checkpoint_dir = job.directory, .save_steps = 3, .saver = job.saver, .observer = observer};
+  const MusterCheckpointSaverOptions options = {.checkpoint_dir = job.directory,
+                                                .save_steps = 3,
+                                                .saver = job.saver,
+                                                .saver_observer = observer};
   MusterHook *hook = muster_checkpoint_saver_hook_new (&options, &error);
   const MusterMonitoredSessionOptions with = {
       .scaffold = job.scaffold, .master = job.master, .hooks = &hook, .n_hooks = 1};

@@ -125,7 +125,7 @@ saver_hook (Job *job, MusterCheckpointSaverOptions options)
 {
   g_autoptr (GError) error = NULL;
   options.checkpoint_dir = job->directory;
-  options.is_blocking = TRUE; /* in the background: background_save_test.c */
+  options.save_blocking = TRUE; /* in the background: background_save_test.c */
   MusterHook *hook = muster_checkpoint_saver_hook_new (&options, &error);
   g_assert_no_error (error);
   g_ptr_array_add (job->hooks, hook);
@@ -144,7 +144,7 @@ train_by_metric (Job *job, const char *metric, gboolean is_blocking, int n, GErr
   const MusterCheckpointSaverOptions options = {.checkpoint_dir = job->directory,
                                                 .saver = saver,
                                                 .save_steps = 1,
-                                                .is_blocking = is_blocking};
+                                                .save_blocking = is_blocking};
   g_ptr_array_add (job->hooks, muster_checkpoint_saver_hook_new (&options, error));
   return open_job (job, error) && train (job, n, error) &&
          muster_monitored_session_finish (job->session, NULL, MUSTER_WAIT_FOREVER, error);
@@ -433,7 +433,7 @@ MUSTER_TEST (CheckpointSaver, notifies_its_listeners)
   listen (observer, &second);
   g_auto (Job) job = set_up ();
   g_autoptr (GError) error = NULL;
-  saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 1, .observer = observer});
+  saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 1, .saver_observer = observer});
   MUSTER_ASSERT_TRUE (open_job (&job, &error));
   MUSTER_EXPECT_FALSE (muster_monitored_session_should_stop (job.session)); /* not by the first */
 
@@ -472,9 +472,9 @@ MUSTER_TEST (CheckpointSaver, reports_saves_and_skipped_ones)
     g_autoptr (MusterSaverObserver) observer = muster_saver_observer_new ();
     if (is_heard)
       g_signal_connect (observer, "saved", G_CALLBACK (on_saved), told);
-    MusterHook *hook = saver_hook (
-        &job,
-        (MusterCheckpointSaverOptions){.saver = saver, .save_steps = 1, .observer = observer});
+    MusterHook *hook =
+        saver_hook (&job, (MusterCheckpointSaverOptions){
+                              .saver = saver, .save_steps = 1, .saver_observer = observer});
     MUSTER_ASSERT_TRUE (open_job (&job, &error));
     muster_narrow_storage_set_free (disk, 0);
 
@@ -538,11 +538,14 @@ MUSTER_TEST (CheckpointSaver, reports_saves_that_fail_from_time_to_time)
   g_autoptr (GString) told = g_string_new (NULL);
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (MusterSaverObserver) observer = muster_saver_observer_new ();
+  const MusterSaverOptions by_clock = {.clock = MUSTER_CLOCK (clock)};
+  g_autoptr (MusterSaver) saver =
+      muster_saver_new (muster_scaffold_meta_graph (job.scaffold), &by_clock, &error);
   g_signal_connect (observer, "save-failed", G_CALLBACK (note_failed), told);
   saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 1,
-                                                   .is_blocking = TRUE,
-                                                   .clock = MUSTER_CLOCK (clock),
-                                                   .observer = observer});
+                                                   .save_blocking = TRUE,
+                                                   .saver = saver,
+                                                   .saver_observer = observer});
   MUSTER_ASSERT_TRUE (open_job (&job, &error));
   g_autofree char *remove = g_strdup_printf ("rm -r '%s'", job.directory);
   MUSTER_ASSERT_EQ (system (remove), 0);

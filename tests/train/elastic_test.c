@@ -235,8 +235,8 @@ run_task (gpointer data)
                                    .until_step = task->until_step,
                                    .min_tasks = task->pair != NULL ? 2 : 0,
                                    .session.timeout_us = task->timeout_us,
-                                   .session.checkpoint_dir = task->job->directory,
-                                   .session.save_steps = 50,
+                                   .session.saving.checkpoint_dir = task->job->directory,
+                                   .session.saving.save_steps = 50,
                                    .ends_job = TRUE,
                                    .observer = observer};
   if (master != NULL)

@@ -268,9 +268,9 @@ train_plain (Job *job, gboolean continues, int n_steps)
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_new (model, &error);
   const MusterMonitoredTrainingOptions options = {.scaffold = scaffold,
                                                   .master = job->master,
-                                                  .checkpoint_dir = job->directory,
-                                                  .save_steps = 3,
-                                                  .save_blocking = TRUE,
+                                                  .saving.checkpoint_dir = job->directory,
+                                                  .saving.save_steps = 3,
+                                                  .saving.save_blocking = TRUE,
                                                   .save_summaries_steps = MUSTER_NEVER,
                                                   .log_step_count_steps = MUSTER_NEVER,
                                                   .manager.model = "plain",

@@ -122,7 +122,7 @@ MUSTER_TEST (MainLoop, trains_to_a_step)
                              .feeds = feeds,
                              .n_feeds = 2,
                              .until_step = 5,
-                             .session.checkpoint_dir = job.directory};
+                             .session.saving.checkpoint_dir = job.directory};
   g_auto (MusterTrained) trained = {0};
   MUSTER_ASSERT_NO_ERROR (job.error);
   muster_train_async (&training, NULL, BACK (job));

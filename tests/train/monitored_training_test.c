@@ -27,8 +27,8 @@ set_up (void)
   g_assert_no_error (error);
   job.options = (MusterMonitoredTrainingOptions){.scaffold = job.scaffold,
                                                  .master = job.master,
-                                                 .checkpoint_dir = job.directory,
-                                                 .save_blocking = TRUE};
+                                                 .saving.checkpoint_dir = job.directory,
+                                                 .saving.save_blocking = TRUE};
   return job;
 }
 
@@ -177,8 +177,8 @@ MUSTER_TEST (MonitoredTraining, saves_by_steps_where_steps_are_given_and_not_at_
     g_autoptr (GError) error = NULL;
     g_free (job.directory);
     job.directory = g_strdup_printf ("%s/%d", muster_test_tmpdir (), (int)i);
-    job.options.checkpoint_dir = job.directory;
-    job.options.save_steps = steps[i];
+    job.options.saving.checkpoint_dir = job.directory;
+    job.options.saving.save_steps = steps[i];
     g_autoptr (MusterMonitoredSession) session =
         muster_monitored_training_session_new (&job.options, NULL, NULL, &error);
     MUSTER_ASSERT_NO_ERROR (error);
@@ -198,8 +198,8 @@ MUSTER_TEST (MonitoredTraining, refuses_seconds_and_steps_at_once)
 {
   g_auto (Job) job = set_up ();
   g_autoptr (GError) error = NULL;
-  job.options.save_steps = 2;
-  job.options.save_us = 2;
+  job.options.saving.save_steps = 2;
+  job.options.saving.save_us = 2;
 
   MUSTER_EXPECT_NULL (muster_monitored_training_session_new (&job.options, NULL, NULL, &error));
 
@@ -248,7 +248,7 @@ MUSTER_TEST (MonitoredTraining, leaves_saving_to_the_users_own_hook)
   g_autoptr (GError) error = NULL;
   g_autofree char *own = g_build_filename (muster_test_tmpdir (), "own", NULL);
   MusterCheckpointSaverOptions saving = {
-      .checkpoint_dir = own, .save_steps = 1, .is_blocking = TRUE};
+      .checkpoint_dir = own, .save_steps = 1, .save_blocking = TRUE};
   g_autoptr (MusterHook) hook = muster_checkpoint_saver_hook_new (&saving, &error);
   job.options.hooks = &hook;
   job.options.n_hooks = 1;
@@ -310,8 +310,8 @@ MUSTER_TEST (MonitoredTraining, calls_hooks_in_tensorflows_order)
   job.options.n_chief_only_hooks = 1;
   job.options.hooks = &users;
   job.options.n_hooks = 1;
-  job.options.saver_observer = observer;
-  job.options.save_steps = 1;
+  job.options.saving.saver_observer = observer;
+  job.options.saving.save_steps = 1;
   job.options.save_summaries_steps = 1;
   job.options.log_step_count_steps = 1;
   g_autoptr (MusterMonitoredSession) session =
@@ -385,7 +385,7 @@ MUSTER_TEST (MonitoredTraining, without_a_directory_saves_nothing)
 {
   g_auto (Job) job = set_up ();
   g_autoptr (GError) error = NULL;
-  job.options.checkpoint_dir = NULL;
+  job.options.saving.checkpoint_dir = NULL;
   heard_begin (G_LOG_LEVEL_MESSAGE);
   g_autoptr (MusterMonitoredSession) session =
       muster_monitored_training_session_new (&job.options, NULL, NULL, &error);

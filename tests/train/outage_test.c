@@ -97,11 +97,11 @@ open_job (Job *job, gboolean is_blocking, GError **error)
   const MusterMonitoredTrainingOptions options = {
       .scaffold = job->scaffold,
       .master = job->master,
-      .checkpoint_dir = job->run,
-      .saver = job->saver,
-      .save_steps = 2,
-      .save_blocking = is_blocking,
-      .saver_observer = observer,
+      .saving.checkpoint_dir = job->run,
+      .saving.saver = job->saver,
+      .saving.save_steps = 2,
+      .saving.save_blocking = is_blocking,
+      .saving.saver_observer = observer,
       .save_summaries_steps = MUSTER_NEVER,
       .log_step_count_steps = MUSTER_NEVER,
       .manager.clock = job->clock != NULL ? MUSTER_CLOCK (job->clock) : NULL};
@@ -257,11 +257,8 @@ save_by_master (Monitored *job, const char *directory)
       muster_saver_new (muster_scaffold_meta_graph (job->scaffold), &saver_options, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   MusterHook *hook = muster_checkpoint_saver_hook_new (
-      &(MusterCheckpointSaverOptions){.checkpoint_dir = directory,
-                                      .save_steps = 2,
-                                      .is_blocking = TRUE,
-                                      .saver = saver,
-                                      .clock = MUSTER_CLOCK (job->clock)},
+      &(MusterCheckpointSaverOptions){
+          .checkpoint_dir = directory, .save_steps = 2, .save_blocking = TRUE, .saver = saver},
       &error);
   MUSTER_EXPECT_NO_ERROR (error);
   monitored_script (job);

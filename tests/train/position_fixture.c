@@ -307,23 +307,24 @@ life_begin (Life *life)
   MusterMonitoredTrainingOptions options = {.scaffold = life->scaffold,
                                             .master = life->job->master,
                                             .is_worker = is_worker (life),
-                                            .checkpoint_dir = life->job->directory,
-                                            .save_steps = life->job->save_steps,
-                                            .save_blocking = !life->job->saves_in_background,
+                                            .saving.checkpoint_dir = life->job->directory,
+                                            .saving.save_steps = life->job->save_steps,
+                                            .saving.save_blocking = !life->job->saves_in_background,
                                             .save_summaries_steps = MUSTER_NEVER,
                                             .log_step_count_steps = MUSTER_NEVER,
                                             .hooks = &life->hook,
                                             .n_hooks = 1,
-                                            .saver_observer = observer,
+                                            .saving.saver_observer = observer,
                                             .timeout_us = JOB_LIMIT_US,
                                             .manager.model =
                                                 life->job->server != NULL ? "seen" : NULL,
-                                            .preemption = life->job->preemption,
+                                            .saving.preemption = life->job->preemption,
                                             .position_quiesce_us = life->job->quiesce_us,
                                             .own_masters = life->job->own_masters,
                                             .always_restore = life->always_restores};
-  GCancellable *cancellable =
-      options.preemption != NULL ? muster_preemption_cancellable (options.preemption) : NULL;
+  GCancellable *cancellable = options.saving.preemption != NULL
+                                  ? muster_preemption_cancellable (options.saving.preemption)
+                                  : NULL;
   life->session =
       muster_monitored_training_session_new (&options, &report, cancellable, &life->error);
   life->continued = report.continued;

@@ -61,8 +61,7 @@ set_up (Job *job, gint64 save_us, gboolean has_saver)
   MusterCheckpointSaverOptions options = {.checkpoint_dir = job->directory,
                                           .save_steps = 2,
                                           .saver = job->saver,
-                                          .preemption = job->preemption,
-                                          .clock = clock};
+                                          .preemption = job->preemption};
   monitored_add (&job->monitored, muster_checkpoint_saver_hook_new (&options, &error));
   g_assert_no_error (error);
 }

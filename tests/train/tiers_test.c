@@ -105,13 +105,13 @@ open_job (Job *job, gint64 save_steps, gboolean is_blocking)
   g_signal_connect (observer, "copied", G_CALLBACK (note_copied), job);
   const MusterMonitoredTrainingOptions options = {.scaffold = job->scaffold,
                                                   .master = job->master,
-                                                  .checkpoint_dir = job->run,
-                                                  .saver = job->saver,
-                                                  .save_steps = save_steps,
-                                                  .save_blocking = is_blocking,
+                                                  .saving.checkpoint_dir = job->run,
+                                                  .saving.saver = job->saver,
+                                                  .saving.save_steps = save_steps,
+                                                  .saving.save_blocking = is_blocking,
                                                   .save_summaries_steps = MUSTER_NEVER,
                                                   .log_step_count_steps = MUSTER_NEVER,
-                                                  .saver_observer = observer};
+                                                  .saving.saver_observer = observer};
   job->session = muster_monitored_training_session_new (&options, NULL, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return job->session != NULL;

@@ -62,7 +62,7 @@ note_saved (MusterTrainingObserver *observer G_GNUC_UNUSED, const MusterSaved *s
   g_string_append_printf (job->told, "%s %" G_GINT64_FORMAT " ",
                           saved->skipped ? "skipped" : "saved", saved->step);
   if (job->preempted_at > 0 && saved->step == job->preempted_at)
-    muster_preemption_request (job->training.session.preemption, 0);
+    muster_preemption_request (job->training.session.saving.preemption, 0);
   if (job->at_saved != NULL)
     job->at_saved (job, saved->step);
 }
@@ -214,9 +214,9 @@ MUSTER_TEST (Training, saves_on_the_way_and_at_the_end_and_goes_on_from_there)
     g_auto (Job) job = {0};
     g_autoptr (GError) error = NULL;
     set_up (&job);
-    job.training.session.checkpoint_dir = job.directory;
-    job.training.session.save_blocking = TRUE;
-    job.training.session.save_steps = 10;
+    job.training.session.saving.checkpoint_dir = job.directory;
+    job.training.session.saving.save_blocking = TRUE;
+    job.training.session.saving.save_steps = 10;
     job.training.until_step = life == 0 ? 25 : 32;
 
     train (&job, &error);
@@ -235,7 +235,7 @@ MUSTER_TEST (Training, without_positions_deals_anew)
     g_auto (Job) job = {0};
     g_autoptr (GError) error = NULL;
     set_up (&job);
-    job.training.session.checkpoint_dir = job.directory;
+    job.training.session.saving.checkpoint_dir = job.directory;
     job.training.without_positions = TRUE;
     job.training.until_step = life == 0 ? 25 : 32;
 
@@ -251,7 +251,7 @@ MUSTER_TEST (Training, refuses_a_checkpoint_of_another_number_of_tasks)
   g_auto (Job) job = {0};
   g_autoptr (GError) error = NULL;
   set_up (&job);
-  job.training.session.checkpoint_dir = job.directory;
+  job.training.session.saving.checkpoint_dir = job.directory;
   MUSTER_ASSERT_TRUE (train (&job, &error));
   job.training.session.n_tasks = 2;
 
@@ -291,8 +291,8 @@ MUSTER_TEST (Training, deals_its_epochs_to_all_tasks)
     jobs[i].training.until_step = 0;
     jobs[i].training.epochs = 2;
     jobs[i].training.ends_job = i == 0;
-    jobs[i].training.session.checkpoint_dir = i == 0 ? jobs[0].directory : NULL;
-    jobs[i].training.session.save_steps = 20;
+    jobs[i].training.session.saving.checkpoint_dir = i == 0 ? jobs[0].directory : NULL;
+    jobs[i].training.session.saving.save_steps = 20;
     threads[i] = g_thread_new ("task", train_task, &jobs[i]);
   }
   for (guint i = 0; i < N; i++)
@@ -317,7 +317,7 @@ MUSTER_TEST (Training, runs_no_step_where_its_target_is_reached)
   g_auto (Job) job = {0};
   g_autoptr (GError) error = NULL;
   set_up (&job);
-  job.training.session.checkpoint_dir = job.directory;
+  job.training.session.saving.checkpoint_dir = job.directory;
   MUSTER_ASSERT_TRUE (train (&job, &error));
   g_string_truncate (job.told, 0);
 
@@ -334,7 +334,7 @@ MUSTER_TEST (Training, ends_early_where_progress_says_so)
   set_up (&job);
   job.stops = TRUE;
   job.training.until_step = G_MAXINT64;
-  job.training.session.checkpoint_dir = job.directory;
+  job.training.session.saving.checkpoint_dir = job.directory;
 
   MUSTER_EXPECT_TRUE (train (&job, &error));
 
@@ -457,7 +457,7 @@ MUSTER_TEST (Training, refuses_what_does_not_fit_a_placeholder)
   g_auto (Job) job = {0};
   g_autoptr (MusterTensor) y = muster_npy_load ("tests/fixtures/digits_y.npy", NULL);
   set_up (&job);
-  job.training.session.checkpoint_dir = job.directory;
+  job.training.session.saving.checkpoint_dir = job.directory;
 
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autoptr (GError) error = NULL;
@@ -563,7 +563,8 @@ MUSTER_TEST (Training, claims_its_directory_before_it_saves)
   const MusterClaim claim = {.model = "digits", .task = "chief:0"};
   set_up_served (&old);
   set_up_served (&job);
-  old.training.session.checkpoint_dir = job.training.session.checkpoint_dir = job.directory;
+  old.training.session.saving.checkpoint_dir = job.training.session.saving.checkpoint_dir =
+      job.directory;
   MUSTER_ASSERT_TRUE (train (&old, &error));
   g_autoptr (MusterSession) session = muster_master_create_session (
       old.master, muster_scaffold_graph (old.scaffold), NULL, MUSTER_WAIT_FOREVER, NULL, &error);
@@ -618,8 +619,8 @@ MUSTER_TEST (Training, comes_back_when_its_master_was_lost)
   g_autoptr (GError) error = NULL;
   set_up_served (&job);
   job.at_progress = restart_server;
-  job.training.session.checkpoint_dir = job.directory;
-  job.training.session.save_steps = 10;
+  job.training.session.saving.checkpoint_dir = job.directory;
+  job.training.session.saving.save_steps = 10;
   job.training.until_step = G_MAXINT64;
 
   muster_train (&job.training, &trained, NULL, &error);
@@ -649,8 +650,8 @@ MUSTER_TEST (Training, ends_in_another_session_when_its_master_is_lost_at_the_en
   g_autoptr (GError) error = NULL;
   set_up_served (&job);
   job.at_saved = restart_server_after_last_save;
-  job.training.session.checkpoint_dir = job.directory;
-  job.training.session.save_steps = 10;
+  job.training.session.saving.checkpoint_dir = job.directory;
+  job.training.session.saving.save_steps = 10;
   job.training.ends_job = TRUE;
 
   heard_begin (G_LOG_LEVEL_MESSAGE);
@@ -673,9 +674,9 @@ MUSTER_TEST (Training, goes_on_where_a_save_is_skipped)
                                       .when_full = MUSTER_WHEN_FULL_SKIP};
   set_up (&job);
   job.training.saver = options;
-  job.training.session.checkpoint_dir = job.directory;
-  job.training.session.save_blocking = TRUE;
-  job.training.session.save_steps = 10;
+  job.training.session.saving.checkpoint_dir = job.directory;
+  job.training.session.saving.save_blocking = TRUE;
+  job.training.session.saving.save_steps = 10;
   muster_narrow_storage_set_free (disk, 1); /* without a byte not even its claim is written */
 
   train (&job, &error);
@@ -708,12 +709,12 @@ static void
 begin_life (Job *job)
 {
   g_autoptr (GError) error = NULL;
-  job->training.session.checkpoint_dir = job->directory;
+  job->training.session.saving.checkpoint_dir = job->directory;
   g_assert_true (train (job, &error));
   g_string_truncate (job->told, 0);
   job->training.session.restore = counting;
   job->training.until_step = G_MAXINT64;
-  job->training.session.save_steps = G_MAXINT32;
+  job->training.session.saving.save_steps = G_MAXINT32;
 }
 
 static char *
@@ -765,7 +766,7 @@ MUSTER_TEST (Training, clears_its_crash_loop_with_the_first_save)
   g_autoptr (GError) error = NULL;
   set_up (&job);
   begin_life (&job);
-  job.training.session.save_steps = 200;
+  job.training.session.saving.save_steps = 200;
   job.at_progress = expect_no_life_once_saved;
 
   MUSTER_EXPECT_TRUE (train (&job, &error));
@@ -852,9 +853,9 @@ MUSTER_TEST (Training, that_is_asked_to_go_saves_where_it_stops)
   g_autoptr (MusterPreemption) preemption = muster_preemption_new (60 * MUSTER_SECOND, NULL);
   g_autoptr (GError) error = NULL;
   set_up (&job);
-  to_preempt = job.training.session.preemption = preemption;
+  to_preempt = job.training.session.saving.preemption = preemption;
   job.at_progress = preempt;
-  job.training.session.checkpoint_dir = job.directory;
+  job.training.session.saving.checkpoint_dir = job.directory;
   job.training.until_step = G_MAXINT64;
 
   muster_train (&job.training, &trained, NULL, &error);
@@ -876,12 +877,12 @@ MUSTER_TEST (Training, that_is_asked_to_go_after_its_last_step_is_done)
     g_autoptr (GError) error = NULL;
     set_up (&job);
     job.directory[strlen (job.directory) - 1] = in_epochs ? 'e' : 's';
-    job.training.session.preemption = preemption;
-    job.training.session.checkpoint_dir = job.directory;
-    job.training.session.save_blocking = TRUE;
+    job.training.session.saving.preemption = preemption;
+    job.training.session.saving.checkpoint_dir = job.directory;
+    job.training.session.saving.save_blocking = TRUE;
     job.training.until_step = in_epochs ? 0 : 25;
     job.training.epochs = in_epochs;
-    job.training.session.save_steps = job.preempted_at = in_epochs ? 56 : 25;
+    job.training.session.saving.save_steps = job.preempted_at = in_epochs ? 56 : 25;
 
     MUSTER_EXPECT_TRUE (muster_train (&job.training, &trained, NULL, &error));
 
@@ -927,7 +928,7 @@ MUSTER_TEST (Training, takes_its_loss_for_a_metric_that_the_graph_does_not_have)
   rename_below (&job, "m");
   job.training.feeds = renamed;
   job.training.loss = "m/loss:0";
-  job.training.session.checkpoint_dir = job.directory;
+  job.training.session.saving.checkpoint_dir = job.directory;
   job.training.saver = saver;
 
   MUSTER_EXPECT_TRUE (train (&job, &error));

@@ -2,7 +2,7 @@
 /* What hooks and functions wait for ends by the caller's deadline, and when it is cancelled. */
 #include "tests/doubles/thread_gate.h"
 #include "tests/train/monitored_diary.h"
-#include "train/hooks/hooks.h"
+#include "train/hooks/hooks_private.h"
 
 #define DEADLINE_US (60 * MUSTER_SECOND)
 #define CANCEL_US   (5 * MUSTER_SECOND)
@@ -52,9 +52,8 @@ static void
 add_saver (Monitored *f)
 {
   const MusterCheckpointSaverOptions options = {.checkpoint_dir = muster_test_tmpdir (),
-                                                .save_steps = 1000,
-                                                .clock = MUSTER_CLOCK (f->clock)};
-  monitored_add (f, muster_checkpoint_saver_hook_new (&options, NULL));
+                                                .save_steps = 1000};
+  monitored_add (f, muster_checkpoint_saver_hook_new_at (&options, MUSTER_CLOCK (f->clock), NULL));
 }
 
 static void

@@ -6,6 +6,7 @@
 #include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/stores/default_storage.h"
 #include "ready/backoff.h"
+#include "saver/saver_private.h"
 #include "session/manager.h"
 #include "train/hooks/hook_checkpoint_private.h"
 #include "train/hooks/saved_goodput_private.h"
@@ -225,7 +226,7 @@ trigger (MusterCheckpointSaverHook *self, MusterTierSet due, gint64 step)
 
 /* Saves while training waits. */
 static gboolean
-save_blocking (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step,
+save_and_wait (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step,
                MusterTierSet due, gboolean *wants_stop, GError **error)
 {
   g_auto (MusterSaved) saved = {0};
@@ -327,7 +328,7 @@ save_in_background (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
 
   if (!is_started && muster_background_save_must_block (&self->background, failure)) {
     g_error_free (failure);
-    return save_blocking (self, call, step, due, wants_stop, error);
+    return save_and_wait (self, call, step, due, wants_stop, error);
   }
   trigger (self, due, step);
   return is_started ? muster_checkpoint_hook_collect (self, call, wants_stop, error)
@@ -348,7 +349,7 @@ muster_checkpoint_hook_save (MusterCheckpointSaverHook *self, const MusterSaveCa
                                      call->cancellable);
   gboolean is_done = self->background.async != NULL && !is_preempted (self)
                          ? save_in_background (self, call, step, due, wants_stop, error)
-                         : save_blocking (self, call, step, due, wants_stop, error);
+                         : save_and_wait (self, call, step, due, wants_stop, error);
   (void)muster_goodput_meter_enter (self->meter, use);
   return is_done;
 }
@@ -507,7 +508,7 @@ save_preempted (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gin
                 GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  if (save_blocking (self, call, step, 0, NULL, &failure) ||
+  if (save_and_wait (self, call, step, 0, NULL, &failure) ||
       !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION)) {
     self->n_failures_in_a_row = 0;
     return TRUE;
@@ -537,7 +538,7 @@ save_until_there (MusterCheckpointSaverHook *self, const MusterSaveCall *call, g
   const gint64 until_us = MIN (call->deadline_us, muster_deadline_after (now_us, LAST_SAVE_US));
   do {
     if (!(is_preempted (self) ? save_preempted (self, call, step, error)
-                              : save_blocking (self, call, step, 0, NULL, error)))
+                              : save_and_wait (self, call, step, 0, NULL, error)))
       return FALSE;
   } while (may_repeat (self, call, until_us));
   return TRUE;
@@ -726,6 +727,14 @@ init_timer (MusterCheckpointSaverHook *self, const MusterCheckpointSaverOptions 
 MusterHook *
 muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, GError **error)
 {
+  const MusterSaver *saver = options != NULL ? options->saver : NULL;
+  return muster_checkpoint_saver_hook_new_at (options, saver != NULL ? saver->clock : NULL, error);
+}
+
+MusterHook *
+muster_checkpoint_saver_hook_new_at (const MusterCheckpointSaverOptions *options,
+                                     MusterClock *clock, GError **error)
+{
   g_autoptr (MusterCheckpointSaverHook) self =
       g_object_new (MUSTER_TYPE_CHECKPOINT_SAVER_HOOK, NULL);
 
@@ -741,12 +750,12 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
   self->directory = g_strdup (options->checkpoint_dir);
   self->saver = options->saver != NULL ? g_object_ref (options->saver) : NULL;
   self->writer = options->writer != NULL ? muster_event_writer_ref (options->writer) : NULL;
-  self->observer = options->observer != NULL ? g_object_ref (options->observer) : NULL;
+  self->observer = options->saver_observer != NULL ? g_object_ref (options->saver_observer) : NULL;
   self->steps_per_run = MAX (options->steps_per_run, 1);
-  self->is_blocking = options->is_blocking;
+  self->is_blocking = options->save_blocking;
   self->from_files = options->from_files;
   self->most_failures = options->most_failures_in_a_row;
-  self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
+  self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
   self->preemption = options->preemption != NULL ? g_object_ref (options->preemption) : NULL;
   if (self->preemption != NULL) {
     self->background.preemption = g_object_ref (self->preemption);

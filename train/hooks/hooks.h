@@ -36,12 +36,12 @@ MusterHook *muster_stop_at_step_hook_new (gint64 num_steps, gint64 last_step, GE
  * and at the end, like TensorFlow's `CheckpointSaverHook`. If the lease is lost, a save fails the
  * run (FAILED_PRECONDITION).
  *
- * Checkpoints are written in the background unless is_blocking is set: a save delays the step only
- * by its snapshot ([class@AsyncSaver]). The observer and the run receive its result at the end of
- * the first step after it is durable or has failed. One checkpoint is written at a time; a save
+ * Checkpoints are written in the background unless save_blocking is set: a save delays the step
+ * only by its snapshot ([class@AsyncSaver]). The observer and the run receive its result at the end
+ * of the first step after it is durable or has failed. One checkpoint is written at a time; a save
  * that falls due meanwhile starts when it is done. The save at the end waits for the one in flight,
  * then blocks. A model without a SaveV2 op, and a master that accepts no further nodes, are saved
- * as with is_blocking.
+ * as with save_blocking.
  *
  * If the saver has fast tiers, each has an interval of its own, besides that of checkpoint_dir. A
  * save goes to the fastest tier in use; the others that are due then get a copy in the background.
@@ -58,25 +58,38 @@ G_DECLARE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, M
                       CHECKPOINT_SAVER_HOOK, MusterHook)
 
 /**
+ * MUSTER_NEVER:
+ *
+ * Disables an interval of [struct@MonitoredTrainingOptions].
+ */
+#define MUSTER_NEVER (-1)
+
+/**
  * MusterCheckpointSaverOptions:
- * @checkpoint_dir: where to save
- * @save_us: the interval in microseconds; exactly one of the two, or @save_auto
- * @save_steps: the interval in steps
- * @save_auto: the hook chooses the interval from what saves cost and how often the job fails
- *   (Young's and Daly's), and logs its choice
- * @save_share: (attributes min=0 max=1): of @save_auto: saves hold training for at most this share
- * of the time; 0: 0.01
- * @saver: (nullable): NULL: one for the scaffold's SaverDef
- * @is_blocking: TRUE: training waits until each checkpoint is durable
- * @from_files: of a job that restores with fall_back_to_files of [struct@RestoreOptions]: adopts
- * the directory in the same way ([method@Saver.adopt_for_job])
+ * @checkpoint_dir: (nullable) (attributes flag=checkpoint-dir arg=DIR of=train): checkpoint
+ *   directory: the latest checkpoint is restored, new ones are saved; `NULL`: none. A hook by
+ * itself restores nothing, and needs it
+ * @save_us: (attributes flag=save-secs of=train): time between checkpoints; 0: 10m. Not by default
+ *   if @save_steps are set, and the reverse; setting both is INVALID_ARGUMENT (DMON.3).
+ *   %MUSTER_NEVER: none. A hook by itself has no default, and needs one of the two or @save_auto
+ * @save_steps: the interval of checkpoints in steps; 0: none
+ * @save_auto: (attributes option=save-every=auto): instead of an interval: the hook chooses it from
+ *   what saves cost and how often the job fails (Young's and Daly's), and logs its choice
+ * @save_share: (attributes flag=save-share arg=PERCENT min=0 max=1 of=train): maximum share of the
+ *   time for which saves may hold training, with @save_auto; 0: 1%. In C a number such as 0.01
+ * @saver: (nullable): NULL: one for the scaffold's SaverDef, which a training builds if there is
+ *   none. Its clock is the hook's; in a training that is the manager's
+ * @save_blocking: (attributes flag=save-blocking of=train): stop training while a checkpoint is
+ *   written, instead of writing it in the background
+ * @from_files: of a job that restores with fall_back_to_files of [struct@RestoreOptions], as a
+ *   training sets it itself: adopts the directory in the same way ([method@Saver.adopt_for_job])
  * @steps_per_run: steps by which a run advances the global step; 0: 1
- * @observer: (nullable): is told of each save
- * @writer: (nullable): records the graph and each save
+ * @saver_observer: (nullable): is told of each save
+ * @writer: (nullable): records the graph and each save; NULL: in a training, that of the summaries
  * @most_failures_in_a_row: a failed save is counted, with a warning, and training continues; this
  *   many in a row fail the run. 0: no limit
- * @preemption: (nullable): the preemption that limits its saves
- * @clock: (nullable): NULL: the machine's
+ * @preemption: (nullable): limits its saves. A training adds its hook; in [struct@Training] its
+ *   cancellable is used if there is no other
  *
  * Options of a [class@CheckpointSaverHook].
  */
@@ -87,14 +100,13 @@ typedef struct {
   gboolean save_auto;
   double save_share;
   MusterSaver *saver;
-  gboolean is_blocking;
+  gboolean save_blocking;
   gboolean from_files;
   gint64 steps_per_run;
-  MusterSaverObserver *observer;
+  MusterSaverObserver *saver_observer;
   MusterEventWriter *writer;
   guint most_failures_in_a_row;
   MusterPreemption *preemption;
-  MusterClock *clock;
 } MusterCheckpointSaverOptions;
 
 #define MUSTER_TYPE_CHECKPOINT_SAVER_OPTIONS (muster_checkpoint_saver_options_get_type ())

@@ -11,6 +11,10 @@ G_BEGIN_DECLS
 /* "Global step should be created to use WHAT." if the model has none. */
 gboolean muster_hook_need_global_step (MusterScaffold *scaffold, const char *what, GError **error);
 
+/* muster_checkpoint_saver_hook_new () with a clock (nullable) in place of the saver's. */
+MusterHook *muster_checkpoint_saver_hook_new_at (const MusterCheckpointSaverOptions *options,
+                                                 MusterClock *clock, GError **error);
+
 /* The saver with which a checkpoint hook will save in a directory: its own, or the one that is
  * offered if it has none. NULL: it saves elsewhere. */
 MusterSaver *muster_checkpoint_saver_hook_share (MusterHook *hook, const char *directory,
