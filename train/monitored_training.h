@@ -29,9 +29,9 @@ G_BEGIN_DECLS
  *   INVALID_ARGUMENT
  * @save_summaries_steps: the interval of summaries in steps; 0: 100; %MUSTER_NEVER: none
  * @log_step_count_steps: the interval of "global_step/sec"; 0: 100; %MUSTER_NEVER: none
- * @summary_dir: (nullable) (attributes flag=log-dir arg=DIR of=train): local directory for
- * TensorBoard event files; `NULL`: @checkpoint_dir of [struct@CheckpointSaverOptions], if that is
- * local
+ * @summary_dir: (nullable) (attributes flag=log-dir arg=DIR of=train,evaluate): local directory for
+ * TensorBoard event files; `NULL`: in @checkpoint_dir of [struct@CheckpointSaverOptions], if that
+ * is local
  * @hooks: (nullable) (array length=n_hooks): called last, on every task
  * @n_hooks: the number of @hooks
  * @chief_only_hooks: (nullable) (array length=n_chief_only_hooks): called first, on the chief only

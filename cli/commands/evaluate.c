@@ -31,7 +31,8 @@ typedef struct {
   MusterFlags *flags; /* (owned), with the texts of fields */
   MusterCliOptions common;
   MusterEvaluateOptions what;
-  char **feeds; /* (owned) (nullable), as the rest */
+  char *directory; /* (owned) (nullable), as the rest */
+  char **feeds;
   char **metrics;
   char *rows;
   gint64 batch_size;
@@ -42,6 +43,7 @@ evaluate_command_clear (EvaluateCommand *self)
 {
   muster_flags_free (self->flags);
   muster_cli_options_clear (&self->common);
+  g_free (self->directory);
   g_strfreev (self->feeds);
   g_strfreev (self->metrics);
   g_free (self->rows);
@@ -67,6 +69,11 @@ static const GOptionEntry entries[] = {
      "metric to evaluate; may be repeated: a tensor of one number, averaged over the rows, or the "
      "name of one of tf.metrics (default: the first in the collection 'losses')",
      "NAME"},
+    {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (directory),
+     "directory whose checkpoints are evaluated as they are saved (required, or --checkpoint)",
+     "DIR"},
+    {"overwrite", 0, 0, G_OPTION_ARG_NONE, AT (what.training.session.overwrite),
+     "use a master that has values of the model, which are then lost", NULL},
     {NULL}};
 
 static gboolean
@@ -81,7 +88,7 @@ parse (EvaluateCommand *self, int argc, char **argv, GError **error)
     return FALSE;
   if (self->common.target == NULL)
     self->common.target = g_strdup ("local");
-  if (self->what.checkpoint_dir == NULL && self->what.checkpoint == NULL)
+  if (self->directory == NULL && self->what.checkpoint == NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "evaluate needs --checkpoint-dir=DIR, where the job saves, or "
                         "--checkpoint=PREFIX");
@@ -224,19 +231,21 @@ evaluate (const EvaluateCommand *command, const Input *input, Show *show, Muster
   const MusterCliOptions *options = &command->common;
   g_autoptr (MusterTrainingObserver) observer = muster_training_observer_new ();
   MusterEvaluateOptions what = command->what;
+  MusterMonitoredTrainingOptions *session = &what.training.session;
   g_signal_connect (observer, "waiting", G_CALLBACK (on_waiting), show);
   g_signal_connect (observer, "evaluated", G_CALLBACK (on_evaluated), show);
-  what.scaffold = input->scaffold;
-  what.master = master;
-  what.manager.model = options->model;
-  what.manager.task = input->task;
-  what.manager.config = options->config;
+  session->scaffold = input->scaffold;
+  session->master = master;
+  session->manager.model = options->model;
+  session->manager.task = input->task;
+  session->manager.config = options->config;
+  session->saving.checkpoint_dir = command->directory;
+  session->timeout_us = options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : options->timeout_us;
   what.metrics = (const char *const *)command->metrics;
-  what.batches = input->batches;
-  what.feeds = (const char *const *)input->data.feeds;
-  what.n_feeds = input->data.n_feeds;
-  what.timeout_us = options->timeout_us == MUSTER_WAIT_FOREVER ? 0 : options->timeout_us;
-  what.observer = observer;
+  what.training.batches = input->batches;
+  what.training.feeds = (const char *const *)input->data.feeds;
+  what.training.n_feeds = input->data.n_feeds;
+  what.training.observer = observer;
   return muster_evaluate (&what, evaluated, muster_live_cancellable (show->live), error);
 }
 

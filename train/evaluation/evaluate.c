@@ -28,6 +28,7 @@ MUSTER_DEFINE_OPTIONS (MusterEvaluateOptions, muster_evaluate_options)
 
 typedef struct {
   const MusterEvaluateOptions *options; /* (not owned) */
+  const char *directory;                /* (not owned) (nullable) whose checkpoints are evaluated */
   MusterClock *clock;                   /* (not owned) */
   MusterStorage *storage;               /* (not owned) */
   GCancellable *cancellable;            /* (not owned) (nullable) */
@@ -67,12 +68,13 @@ static gboolean
 open_writer (Evaluation *self, GError **error)
 {
   const MusterEvaluateOptions *options = self->options;
+  const char *summary_dir = options->training.session.summary_dir;
   const char *name = options->name != NULL ? options->name : "eval";
-  g_autofree char *beside = options->checkpoint_dir != NULL &&
-                                    muster_storage_is_local (self->storage, options->checkpoint_dir)
-                                ? g_build_filename (options->checkpoint_dir, name, NULL)
-                                : NULL;
-  const char *directory = options->summary_dir != NULL ? options->summary_dir : beside;
+  g_autofree char *beside =
+      self->directory != NULL && muster_storage_is_local (self->storage, self->directory)
+          ? g_build_filename (self->directory, name, NULL)
+          : NULL;
+  const char *directory = summary_dir != NULL ? summary_dir : beside;
   if (self->writer != NULL || directory == NULL)
     return TRUE;
   self->writer = muster_event_writer_new (directory, self->clock, error);
@@ -106,7 +108,7 @@ report (Evaluation *self, MusterEvaluated *evaluated)
   evaluated->n_evaluated = self->n_evaluated;
   g_clear_pointer (&self->said, g_free);
   self->since_us = muster_clock_now_us (self->clock);
-  muster_training_observer_evaluated (self->options->observer, evaluated);
+  muster_training_observer_evaluated (self->options->training.observer, evaluated);
   muster_evaluated_clear (self->last);
   *self->last = *evaluated;
   *evaluated = (MusterEvaluated){.step = -1};
@@ -249,7 +251,7 @@ say_waiting (Evaluation *self, char *why)
     return;
   g_free (self->said);
   self->said = g_steal_pointer (&owned);
-  muster_training_observer_waiting (self->said, NULL, NULL, self->options->observer);
+  muster_training_observer_waiting (self->said, NULL, NULL, self->options->training.observer);
 }
 
 /* Pauses after a failure that may pass. */
@@ -291,16 +293,16 @@ await_next (Evaluation *self, const MusterLook *look, GError **error)
 {
   const MusterEvaluateOptions *options = self->options;
   const char *newest = look->newest, *chief = look->chief;
+  const gint64 timeout_us = options->training.session.timeout_us;
   const gint64 poll_us = options->poll_us > 0 ? options->poll_us : DEFAULT_POLL_US;
-  const gint64 until_us = options->timeout_us > 0
-                              ? muster_deadline_after (self->since_us, options->timeout_us)
-                              : MUSTER_WAIT_FOREVER;
+  const gint64 until_us =
+      timeout_us > 0 ? muster_deadline_after (self->since_us, timeout_us) : MUSTER_WAIT_FOREVER;
   g_autofree char *what = newest != NULL
                               ? g_strdup_printf ("a checkpoint newer than %s", newest)
-                              : g_strdup_printf ("a checkpoint in '%s'", options->checkpoint_dir);
+                              : g_strdup_printf ("a checkpoint in '%s'", self->directory);
   g_autofree char *why = g_strdup_printf ("%s; %s", what, chief != NULL ? chief : "no job");
   if (muster_clock_now_us (self->clock) >= until_us) {
-    g_autofree char *took = muster_format_duration (options->timeout_us);
+    g_autofree char *took = muster_format_duration (timeout_us);
     return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
                         "no checkpoint came in %s: %s saves there", took, why);
   }
@@ -314,8 +316,8 @@ look (Evaluation *self, MusterLook *found, GError **error)
 {
   g_autoptr (MusterStorage) storage =
       muster_storage_bound (self->storage, in_us (self, LOOK_US), self->clock, self->cancellable);
-  return muster_look (found, storage, self->options->checkpoint_dir,
-                      muster_metrics_names (self->metrics), self->given_up, error);
+  return muster_look (found, storage, self->directory, muster_metrics_names (self->metrics),
+                      self->given_up, error);
 }
 
 /* The newest was evaluated before: its marks are the result. */
@@ -366,15 +368,17 @@ follow (Evaluation *self, GError **error)
 static MusterStorage *
 storage_of (const MusterEvaluateOptions *options)
 {
-  return options->storage != NULL ? options->storage : muster_default_storage ();
+  MusterStorage *storage = options->training.saver.storage;
+  return storage != NULL ? storage : muster_default_storage ();
 }
 
 static gboolean
 check (const MusterEvaluateOptions *options, GError **error)
 {
-  const MusterSessionManagerOptions *manager = &options->manager;
+  const MusterSessionManagerOptions *manager = &options->training.session.manager;
+  const char *directory = options->training.session.saving.checkpoint_dir;
   const char *wrong = NULL;
-  if (options->checkpoint_dir == NULL && options->checkpoint == NULL)
+  if (directory == NULL && options->checkpoint == NULL)
     wrong = "set checkpoint_dir, whose checkpoints are evaluated, or a single checkpoint";
   else if (options->checkpoint != NULL && options->once)
     wrong = "a single checkpoint is evaluated once; don't set once, too";
@@ -388,9 +392,8 @@ check (const MusterEvaluateOptions *options, GError **error)
   if (wrong != NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
   MusterStorage *storage = storage_of (options);
-  return (options->checkpoint_dir == NULL ||
-          muster_storage_check_path (storage, "checkpoint directory", options->checkpoint_dir,
-                                     error)) &&
+  return (directory == NULL ||
+          muster_storage_check_path (storage, "checkpoint directory", directory, error)) &&
          (options->checkpoint == NULL ||
           muster_storage_check_path (storage, "checkpoint", options->checkpoint, error));
 }
@@ -399,13 +402,15 @@ static gboolean
 run (const MusterEvaluateOptions *options, MusterEvaluated *evaluated, GCancellable *cancellable,
      GError **error)
 {
-  g_auto (Evaluation) self = {
-      .options = options,
-      .clock = options->manager.clock != NULL ? options->manager.clock : muster_system_clock (),
-      .storage = storage_of (options),
-      .cancellable = cancellable,
-      .given_up = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
-      .last = evaluated};
+  MusterClock *clock = options->training.session.manager.clock;
+  g_auto (Evaluation)
+      self = {.options = options,
+              .directory = options->training.session.saving.checkpoint_dir,
+              .clock = clock != NULL ? clock : muster_system_clock (),
+              .storage = storage_of (options),
+              .cancellable = cancellable,
+              .given_up = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+              .last = evaluated};
   self.since_us = muster_clock_now_us (self.clock);
   self.metrics = muster_metrics_new (options, error);
   if (self.metrics == NULL || !muster_evaluation_run_init (&self.run, options, self.metrics, error))
@@ -418,8 +423,9 @@ muster_evaluate (const MusterEvaluateOptions *options, MusterEvaluated *evaluate
                  GCancellable *cancellable, GError **error)
 {
   muster_require (error, FALSE, options);
-  muster_require (error, FALSE, options->scaffold, options->master);
-  muster_require_array (error, FALSE, options->feeds, options->n_feeds);
+  const MusterTraining *training = &options->training;
+  muster_require (error, FALSE, training->session.scaffold, training->session.master);
+  muster_require_array (error, FALSE, training->feeds, training->n_feeds);
 
   g_auto (MusterEvaluated) own = {0};
   MusterEvaluateOptions with = *options;
@@ -428,9 +434,10 @@ muster_evaluate (const MusterEvaluateOptions *options, MusterEvaluated *evaluate
   *evaluated = (MusterEvaluated){.step = -1};
   if (!check (options, error))
     return FALSE;
-  g_autoptr (MusterScaffold) scaffold = muster_scaffold_with_saver (options->scaffold, error);
+  g_autoptr (MusterScaffold) scaffold =
+      muster_scaffold_with_saver (training->session.scaffold, error);
   if (scaffold == NULL)
     return FALSE;
-  with.scaffold = scaffold;
+  with.training.session.scaffold = scaffold;
   return run (&with, evaluated, cancellable, error);
 }

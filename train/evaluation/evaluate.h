@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "session/manager.h"
-#include "train/monitored/scaffold.h"
-#include "train/position/batches.h"
-#include "train/training_observer.h"
+#include "train/training.h"
 
 G_BEGIN_DECLS
 
 /**
  * MusterEvaluateOptions:
- * @scaffold: the model, which may be another graph than the one that is trained, with variables of
- *   the same names
- * @master: where to evaluate it: a master of its own, which is reset before each checkpoint
- * @manager: of the session manager: the model's name, the task's, the cluster, `config` and
- *   `clock`. The ops and the meta graph are the scaffold's, and must be unset
- * @checkpoint_dir: (attributes flag=checkpoint-dir arg=DIR): directory whose checkpoints are
- *   evaluated as they are saved (required, or @checkpoint)
+ * @training: the job, described as for muster_train (). Only what is named below is used
  * @checkpoint: (attributes flag=checkpoint arg=PREFIX): checkpoint to evaluate, even if it was
- *   evaluated before; `NULL`: those of @checkpoint_dir
- * @storage: where the checkpoints are (nullable)
+ *   evaluated before; `NULL`: those of @checkpoint_dir of [struct@CheckpointSaverOptions]
  * @once: (attributes flag=once): evaluate the newest checkpoint, unless it was evaluated before,
  *   and end. Waits for one if there is none
  * @metrics: (nullable) (array zero-terminated=1): what to evaluate, named like `accuracy` or
@@ -29,42 +19,34 @@ G_BEGIN_DECLS
  *   its own input
  * @name: (attributes flag=name): name of the evaluation, in front of its metrics in the
  *   checkpoint's marks; `NULL`: eval. Evaluations of other data need another one
- * @batches: (nullable): one array for each feed; NULL: the graph's own input, to its end. The rows
- *   are taken in their order, all of them once, in batches of the same size; the position stays
- * @feeds: (nullable) (array length=n_feeds): the tensors to feed: "x:0"
- * @n_feeds: the number of @feeds
  * @max_batches: (attributes flag=max-batches min=0): maximum number of batches of an evaluation; 0:
  *   all
- * @summary_dir: (attributes flag=log-dir arg=DIR): local directory for TensorBoard event files;
- *   `NULL`: the evaluation's name in @checkpoint_dir, if that is local
- * @overwrite: (attributes flag=overwrite): use a master that has values of the model, which are
- *   then lost
  * @poll_us: (attributes flag=poll): interval at which the directory is checked; 0: 1s
- * @timeout_us: time to wait for the next checkpoint, in microseconds; 0: forever
- * @observer: (nullable): is told of events
  *
- * What muster_evaluate () evaluates. Zeros are the defaults; @scaffold and @master are needed, and
- * @checkpoint_dir or @checkpoint.
+ * What muster_evaluate () evaluates. Zeros are the defaults; a scaffold and a master are needed,
+ * and a `checkpoint_dir`, whose checkpoints are evaluated as they are saved, or @checkpoint.
+ *
+ * Of the training's `session`, the `scaffold` may be another graph than the one that is trained,
+ * with variables of the same names. The `master` is one of its own, which is reset before each
+ * checkpoint; `overwrite` allows that if it has values of the model, which are lost. Of the
+ * `manager`, the model's name, the task's, the cluster, `config` and `clock` are used; the ops and
+ * the meta graph are the scaffold's, and must be unset. `summary_dir` is by default the
+ * evaluation's name in `checkpoint_dir`, if that is local. `timeout_us` is the time to wait for the
+ * next checkpoint; 0: forever.
+ *
+ * Of the training itself, `batches` and `feeds` are used: the rows are taken in their order, all of
+ * them once, in batches of the same size, and the position stays. Without them the graph's own
+ * input is used, to its end. `observer` is told of events, and `storage` of `saver` has the
+ * checkpoints.
  */
 typedef struct {
-  MusterScaffold *scaffold;
-  MusterMaster *master;
-  MusterSessionManagerOptions manager;
-  const char *checkpoint_dir;
+  MusterTraining training;
   const char *checkpoint;
-  MusterStorage *storage;
   gboolean once;
   const char *const *metrics;
   const char *name;
-  MusterBatches *batches;
-  const char *const *feeds;
-  gsize n_feeds;
   gint64 max_batches;
-  const char *summary_dir;
-  gboolean overwrite;
   gint64 poll_us;
-  gint64 timeout_us;
-  MusterTrainingObserver *observer;
 } MusterEvaluateOptions;
 
 #define MUSTER_TYPE_EVALUATE_OPTIONS (muster_evaluate_options_get_type ())
@@ -89,7 +71,7 @@ GType muster_evaluate_options_get_type (void);
  *
  * It ends when `muster train` or muster_train () (with `ends_job`) has noted in the directory that
  * the job is over, and all of its checkpoints are marked. Other programs' jobs don't note their
- * end: set @timeout_us.
+ * end: set `timeout_us`.
  *
  * INVALID_ARGUMENT if the graph lacks a metric, a feed or a variable; FAILED_PRECONDITION if the
  * master has values of the model already, or another chief holds it; DEADLINE_EXCEEDED if no

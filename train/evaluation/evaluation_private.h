@@ -59,11 +59,12 @@ char *muster_look_version (MusterStorage *storage, const char *prefix);
 /* --- run.c --- */
 
 typedef struct {
-  const MusterEvaluateOptions *options; /* (not owned) its scaffold is complete */
-  MusterMetrics *metrics;               /* (not owned) */
-  MusterSaver *saver;                   /* (owned) */
-  MusterSessionManager *manager;        /* (owned) */
-  gboolean is_ours;                     /* what the master has is of a run before */
+  const MusterTraining *training; /* (not owned) its scaffold is complete */
+  gint64 max_batches;
+  MusterMetrics *metrics;        /* (not owned) */
+  MusterSaver *saver;            /* (owned) */
+  MusterSessionManager *manager; /* (owned) */
+  gboolean is_ours;              /* what the master has is of a run before */
 } MusterEvaluationRun;
 
 /* Checks everything before there is a session. *self must be zero. */

@@ -92,7 +92,8 @@ static gboolean
 add (MusterMetrics *self, const MusterEvaluateOptions *options, const char *name, GError **error)
 {
   Metric metric = {0};
-  const gboolean is_found = find (muster_scaffold_graph (options->scaffold), name, &metric, error);
+  const gboolean is_found =
+      find (muster_scaffold_graph (options->training.session.scaffold), name, &metric, error);
   if (!is_found) {
     metric_clear (&metric);
     return FALSE;
@@ -113,8 +114,8 @@ add (MusterMetrics *self, const MusterEvaluateOptions *options, const char *name
 static gboolean
 add_all (MusterMetrics *self, const MusterEvaluateOptions *options, GError **error)
 {
-  const char *loss =
-      muster_meta_graph_op (muster_scaffold_meta_graph (options->scaffold), "losses");
+  const char *loss = muster_meta_graph_op (
+      muster_scaffold_meta_graph (options->training.session.scaffold), "losses");
   const char *const fallback[] = {loss, NULL};
   const char *const *name = options->metrics != NULL ? options->metrics : fallback;
   if (*name == NULL)

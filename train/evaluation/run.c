@@ -19,20 +19,20 @@
 /* --- before there is a session --- */
 
 static gboolean
-has_rows (const MusterEvaluateOptions *options)
+has_rows (const MusterTraining *training)
 {
-  return options->batches != NULL && muster_batches_per_epoch (options->batches) > 0;
+  return training->batches != NULL && muster_batches_per_epoch (training->batches) > 0;
 }
 
 /* The options that would feed what the metrics need and isn't fed: (transfer full) (nullable) */
 static char *
-find_unfed (const MusterEvaluateOptions *options, const MusterMetrics *metrics)
+find_unfed (const MusterTraining *training, const MusterMetrics *metrics)
 {
-  MusterGraph *graph = muster_scaffold_graph (options->scaffold);
+  MusterGraph *graph = muster_scaffold_graph (training->session.scaffold);
   g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
   g_auto (GStrv) needed = muster_metrics_all (metrics);
-  for (gsize i = 0; i < options->n_feeds; i++)
-    muster_graph_mark_fed (graph, options->feeds[i], marked);
+  for (gsize i = 0; i < training->n_feeds; i++)
+    muster_graph_mark_fed (graph, training->feeds[i], marked);
   for (char **name = needed; *name != NULL; name++)
     muster_graph_mark_needs (graph, *name, marked);
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
@@ -41,30 +41,30 @@ find_unfed (const MusterEvaluateOptions *options, const MusterMetrics *metrics)
 }
 
 static gboolean
-check_feeds (const MusterEvaluateOptions *options, const MusterMetrics *metrics, GError **error)
+check_feeds (const MusterTraining *training, const MusterMetrics *metrics, GError **error)
 {
-  for (gsize i = 0; i < options->n_feeds; i++)
-    if (!muster_hook_need_node (options->scaffold, options->feeds[i], error))
+  for (gsize i = 0; i < training->n_feeds; i++)
+    if (!muster_hook_need_node (training->session.scaffold, training->feeds[i], error))
       return FALSE;
-  g_autofree char *unfed = find_unfed (options, metrics);
+  g_autofree char *unfed = find_unfed (training, metrics);
   if (unfed != NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "evaluation needs values for placeholders; add %s (`muster inspect` "
                         "describes the graph)",
                         unfed);
-  return muster_batches_check_feeds (options->batches, options->n_feeds, error);
+  return muster_batches_check_feeds (training->batches, training->n_feeds, error);
 }
 
 static MusterSessionManager *
-make_manager (const MusterEvaluateOptions *options, const MusterMetrics *metrics, GError **error)
+make_manager (const MusterTraining *training, const MusterMetrics *metrics, GError **error)
 {
-  MusterScaffold *scaffold = options->scaffold;
+  MusterScaffold *scaffold = training->session.scaffold;
   g_auto (GStrv) will_run = muster_metrics_all (metrics);
-  g_autofree const char **will_feed = g_new0 (const char *, options->n_feeds + 1);
+  g_autofree const char **will_feed = g_new0 (const char *, training->n_feeds + 1);
   MusterSessionManagerOptions manager =
-      muster_monitored_manager_options (scaffold, &options->manager);
-  for (gsize i = 0; i < options->n_feeds; i++)
-    will_feed[i] = options->feeds[i];
+      muster_monitored_manager_options (scaffold, &training->session.manager);
+  for (gsize i = 0; i < training->n_feeds; i++)
+    will_feed[i] = training->feeds[i];
   manager.will_run = (const char *const *)will_run;
   manager.will_feed = will_feed;
   return muster_session_manager_new (muster_scaffold_graph (scaffold), &manager, error);
@@ -74,13 +74,17 @@ gboolean
 muster_evaluation_run_init (MusterEvaluationRun *self, const MusterEvaluateOptions *options,
                             MusterMetrics *metrics, GError **error)
 {
-  const MusterSaverOptions saver = {.storage = options->storage, .clock = options->manager.clock};
-  self->options = options;
+  const MusterTraining *training = &options->training;
+  const MusterMonitoredTrainingOptions *session = &training->session;
+  const MusterSaverOptions saver = {.storage = training->saver.storage,
+                                    .clock = session->manager.clock};
+  self->training = training;
+  self->max_batches = options->max_batches;
   self->metrics = metrics;
-  if (!check_feeds (options, metrics, error))
+  if (!check_feeds (training, metrics, error))
     return FALSE;
-  self->saver = muster_saver_new (muster_scaffold_meta_graph (options->scaffold), &saver, error);
-  self->manager = self->saver != NULL ? make_manager (options, metrics, error) : NULL;
+  self->saver = muster_saver_new (muster_scaffold_meta_graph (session->scaffold), &saver, error);
+  self->manager = self->saver != NULL ? make_manager (training, metrics, error) : NULL;
   return self->manager != NULL;
 }
 
@@ -99,7 +103,7 @@ guard (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
        GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   const MusterEvaluationRun *self = user_data;
-  return self->is_ours || self->options->overwrite ||
+  return self->is_ours || self->training->session.overwrite ||
          muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                       "the master has values of the model already, which an evaluation would "
                       "overwrite; evaluate on a master of its own, such as local, or use "
@@ -117,21 +121,21 @@ static MusterMonitoredSession *
 open_session (MusterEvaluationRun *self, const char *prefix, GCancellable *cancellable,
               GError **error)
 {
-  const MusterEvaluateOptions *options = self->options;
+  const MusterMonitoredTrainingOptions *session = &self->training->session;
   const MusterRestoreOptions restore = {.progress = note_restoring, .user_data = self};
   const MusterPrepareOptions prepare = {.saver = self->saver,
                                         .checkpoint_filename = prefix,
                                         .restore = &restore,
-                                        .overwrite = options->overwrite,
+                                        .overwrite = session->overwrite,
                                         .reset_master = TRUE,
                                         .quiesce_func = guard,
                                         .quiesce_func_data = self};
-  const MusterMonitoredSessionOptions monitored = {.scaffold = options->scaffold,
-                                                   .master = options->master,
+  const MusterMonitoredSessionOptions monitored = {.scaffold = session->scaffold,
+                                                   .master = session->master,
                                                    .manager = self->manager,
                                                    .prepare = &prepare,
                                                    .never_recover = TRUE,
-                                                   .clock = options->manager.clock};
+                                                   .clock = session->manager.clock};
   return muster_monitored_session_new (&monitored, NULL, cancellable, error);
 }
 
@@ -150,7 +154,7 @@ typedef struct {
 static void
 drop_feeds (Data *self)
 {
-  for (gsize i = 0; i < self->owner->options->n_feeds; i++)
+  for (gsize i = 0; i < self->owner->training->n_feeds; i++)
     g_clear_pointer (&self->feeds[i].tensor, muster_tensor_unref);
 }
 
@@ -167,33 +171,33 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Data, data_clear)
 static gint64
 next_feeds (Data *self)
 {
-  const MusterEvaluateOptions *options = self->owner->options;
-  g_autofree MusterTensor **batch = g_new0 (MusterTensor *, options->n_feeds + 1);
+  const MusterTraining *training = self->owner->training;
+  g_autofree MusterTensor **batch = g_new0 (MusterTensor *, training->n_feeds + 1);
   gint64 n = 1;
   drop_feeds (self);
-  if (has_rows (options))
-    n = muster_batches_rows (options->batches, self->n_rows, batch);
+  if (has_rows (training))
+    n = muster_batches_rows (training->batches, self->n_rows, batch);
   else if (self->n_rows > 0 && !self->ends)
     return 0;
   else
-    for (gsize i = 0; i < options->n_feeds; i++)
-      batch[i] = muster_tensor_ref (muster_batches_array (options->batches, i));
-  for (gsize i = 0; i < options->n_feeds; i++)
-    self->feeds[i] = (MusterFeed){options->feeds[i], batch[i]};
+    for (gsize i = 0; i < training->n_feeds; i++)
+      batch[i] = muster_tensor_ref (muster_batches_array (training->batches, i));
+  for (gsize i = 0; i < training->n_feeds; i++)
+    self->feeds[i] = (MusterFeed){training->feeds[i], batch[i]};
   return n;
 }
 
 /* A placeholder of a fixed number of rows takes no fewer. */
 static gboolean
-takes_rows (const MusterEvaluateOptions *options, gint64 n_rows)
+takes_rows (const MusterTraining *training, gint64 n_rows)
 {
-  MusterGraph *graph = muster_scaffold_graph (options->scaffold);
-  for (gsize i = 0; i < options->n_feeds; i++) {
+  MusterGraph *graph = muster_scaffold_graph (training->session.scaffold);
+  for (gsize i = 0; i < training->n_feeds; i++) {
     gint64 dims[MUSTER_MAX_DIMS], n = -1;
-    const gssize at = muster_graph_find_named (graph, options->feeds[i]);
-    (void)muster_batches_fed (options->batches, i, &n);
+    const gssize at = muster_graph_find_named (graph, training->feeds[i]);
+    (void)muster_batches_fed (training->batches, i, &n);
     if (n >= 0 && at >= 0 &&
-        muster_graph_placeholder_dtype (graph, options->feeds[i]) != MUSTER_INVALID &&
+        muster_graph_placeholder_dtype (graph, training->feeds[i]) != MUSTER_INVALID &&
         muster_graph_feed_shape (graph, muster_graph_node (graph, (gsize)at), dims,
                                  MUSTER_MAX_DIMS) > 0 &&
         dims[0] >= 0 && dims[0] != n_rows)
@@ -209,7 +213,7 @@ run_step (Data *self, gint64 n_rows, GError **error)
   const char *const *fetches = muster_metrics_fetches (metrics);
   const char *const *targets = muster_metrics_targets (metrics);
   const MusterStep step = {.feeds = self->feeds,
-                           .n_feeds = self->owner->options->n_feeds,
+                           .n_feeds = self->owner->training->n_feeds,
                            .fetches = fetches,
                            .n_fetches = g_strv_length ((char **)fetches),
                            .targets = targets,
@@ -229,7 +233,7 @@ run_step (Data *self, gint64 n_rows, GError **error)
 static void
 warn_of_no_end (const Data *self, gint64 n)
 {
-  if (self->ends && self->owner->options->max_batches == 0 && n == MANY_BATCHES)
+  if (self->ends && self->owner->max_batches == 0 && n == MANY_BATCHES)
     muster_log (G_LOG_LEVEL_WARNING, "no-end", "MESSAGE",
                 "the graph's own input hasn't ended after %d batches; if it repeats forever, set "
                 "--max-batches (max_batches)",
@@ -239,14 +243,14 @@ warn_of_no_end (const Data *self, gint64 n)
 static gboolean
 run_data (Data *self, GError **error)
 {
-  const MusterEvaluateOptions *options = self->owner->options;
-  for (gint64 n = 0; options->max_batches == 0 || n < options->max_batches; n++) {
+  const MusterTraining *training = self->owner->training;
+  for (gint64 n = 0; self->owner->max_batches == 0 || n < self->owner->max_batches; n++) {
     g_autoptr (GError) failure = NULL;
     const gint64 n_rows = next_feeds (self);
     if (n_rows == 0)
       break;
     warn_of_no_end (self, n);
-    if (has_rows (options) && n > 0 && !takes_rows (options, n_rows)) {
+    if (has_rows (training) && n > 0 && !takes_rows (training, n_rows)) {
       muster_log (G_LOG_LEVEL_MESSAGE, "rows-left-out", "MESSAGE",
                   "the last %" G_GINT64_FORMAT " rows are left out: the graph takes full batches",
                   n_rows);
@@ -269,19 +273,20 @@ takes_input (const MusterEvaluationRun *self)
   g_autoptr (GPtrArray) ops = g_ptr_array_new ();
   for (char **name = names; *name != NULL; name++)
     g_ptr_array_add (ops, *name);
-  return muster_train_ops_take_input (muster_scaffold_meta_graph (self->options->scaffold), ops);
+  return muster_train_ops_take_input (muster_scaffold_meta_graph (self->training->session.scaffold),
+                                      ops);
 }
 
 static gboolean
 evaluate (MusterEvaluationRun *self, const char *prefix, MusterSession *session,
           MusterEvaluated *evaluated, GCancellable *cancellable, GError **error)
 {
-  MusterScaffold *scaffold = self->options->scaffold;
+  MusterScaffold *scaffold = self->training->session.scaffold;
   g_auto (Data) data = {.owner = self,
                         .session = session,
                         .cancellable = cancellable,
-                        .feeds = g_new0 (MusterFeed, self->options->n_feeds + 1),
-                        .ends = self->options->max_batches > 0 || takes_input (self)};
+                        .feeds = g_new0 (MusterFeed, self->training->n_feeds + 1),
+                        .ends = self->max_batches > 0 || takes_input (self)};
   evaluated->step =
       muster_scaffold_global_step (scaffold) != NULL
           ? muster_read_global_step (session, scaffold, MUSTER_WAIT_FOREVER, cancellable, error)
