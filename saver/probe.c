@@ -2,16 +2,16 @@
 /* Checks whether the devices that save see the chief's directory. The chief writes a file with a
  * random key, and one step reads it on the device of each SaveV2 node. The nodes that read are
  * added to the session once. */
-#include "saver/check_access.h"
+#include "saver/probe_private.h"
 
-#include "base/require_private.h"
-#include "checkpoint/format/bundle_writer.h"
+#include "base/crc32c_private.h"
+#include "checkpoint/format/bundle_index_private.h"
+#include "checkpoint/format/bundle_strings_private.h"
 #include "checkpoint/store/storage_private.h"
 #include "graph/device_name_private.h"
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "saver/builder/save_nodes_private.h"
-#include "saver/probe_private.h"
 #include "saver/saver_private.h"
 
 #include <string.h>
@@ -131,13 +131,28 @@ random_key (MusterSaver *self)
   return g_string_free (key, FALSE);
 }
 
+/* A checkpoint of one text, as small as it is: nothing is published, and nothing reserved. */
 static gboolean
 write_file (MusterStorage *storage, const char *prefix, const char *key, GError **error)
 {
+  g_autofree char *data_path = muster_bundle_data_path (prefix, 0, 1);
+  g_autofree char *index_path = muster_bundle_index_path (prefix);
   g_autoptr (MusterTensor) value = muster_tensor_new_string (key);
-  g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (storage, prefix, error);
-  return writer != NULL && muster_bundle_writer_add (writer, TENSOR, value, error) &&
-         muster_bundle_writer_finish (writer, error);
+  g_autoptr (MusterBundleIndex) index = muster_bundle_index_new ();
+  g_autoptr (GByteArray) data = g_byte_array_new ();
+  const guint32 crc = muster_strings_encode (value, data);
+  g_byte_array_append (data, (const guint8 *)key, (guint)strlen (key));
+  index->n_shards = 1;
+  muster_bundle_index_add (index, &(MusterIndexEntry){.entry = {.dtype = MUSTER_STRING,
+                                                                .size = data->len,
+                                                                .crc32c = muster_crc32c_mask (crc)},
+                                                      .key = (const guint8 *)TENSOR,
+                                                      .key_size = strlen (TENSOR)});
+  g_autoptr (GBytes) file = muster_bundle_index_save (index, error);
+  return file != NULL &&
+         muster_storage_write_synced (storage, data_path, data->data, data->len, error) &&
+         muster_storage_write_synced (storage, index_path, g_bytes_get_data (file, NULL),
+                                      g_bytes_get_size (file), error);
 }
 
 static void
@@ -316,20 +331,22 @@ nodes_for (MusterSaver *self, MusterSession *session, MusterProbeNodes **nodes, 
   return TRUE;
 }
 
-static gboolean
-probe (MusterSaver *self, MusterSession *session, const char *directory, gboolean again,
-       gint64 deadline_us, GCancellable *cancellable, GError **error)
+gboolean
+muster_saver_probe_once (MusterSaver *self, MusterSession *session, const char *directory,
+                         gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_autoptr (MusterProbeNodes) nodes = NULL;
   g_autofree char *unseen = NULL;
   g_autoptr (GError) failure = NULL;
   gboolean is_seen = FALSE;
+  if (self->no_probe)
+    return TRUE;
   if (!muster_probe_recall (self->probe, session, directory, &nodes, &is_seen, &unseen) &&
       !nodes_for (self, session, &nodes, deadline_us, cancellable, error))
     return FALSE;
-  if (nodes == NULL || (is_seen && !again))
+  if (nodes == NULL || is_seen)
     return TRUE;
-  if (unseen != NULL && !again)
+  if (unseen != NULL)
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "%s", unseen);
   Query condition = {
       .nodes = nodes, .session = session, .deadline_us = deadline_us, .cancellable = cancellable};
@@ -344,20 +361,4 @@ probe (MusterSaver *self, MusterSession *session, const char *directory, gboolea
   if (!is_shared)
     g_propagate_error (error, g_steal_pointer (&failure));
   return is_shared;
-}
-
-gboolean
-muster_saver_check_access (MusterSaver *self, MusterSession *session, const char *directory,
-                           gint64 deadline_us, GCancellable *cancellable, GError **error)
-{
-  muster_require (error, FALSE, self, session, directory);
-  return self->is_empty || /* there is nothing to save */
-         probe (self, session, directory, TRUE, deadline_us, cancellable, error);
-}
-
-gboolean
-muster_saver_probe_once (MusterSaver *self, MusterSession *session, const char *directory,
-                         gint64 deadline_us, GCancellable *cancellable, GError **error)
-{
-  return self->no_probe || probe (self, session, directory, FALSE, deadline_us, cancellable, error);
 }

@@ -5,7 +5,7 @@
 
 G_BEGIN_DECLS
 
-/* MusterProbe caches a saver's probes (saver/check_access.h): the session probed last, the nodes
+/* MusterProbe caches a saver's probes (saver/probe_private.h): the session probed last, the nodes
  * added to it, and which directories its devices see. Any thread. */
 typedef struct _MusterProbe MusterProbe;
 

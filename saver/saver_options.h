@@ -17,8 +17,7 @@ G_BEGIN_DECLS
  * the meta graph's max_to_keep; -1: all (%MUSTER_KEEP_ALL)
  * @base_name: (nullable): the checkpoints' name; `NULL`: `model.ckpt`
  * @no_meta_graph: write no `PREFIX.meta`
- * @no_probe: the first save doesn't check which devices see the directory
- * ([method@Saver.check_access])
+ * @no_probe: the first save doesn't check with a small file which devices see the directory
  * @gathered: (attributes flag=save-gathered of=train,save): read the variables through the chief's
  *   session and have the chief write them, even if the master could. The chief does so in any case
  *   if the master doesn't see the directory

@@ -78,9 +78,8 @@ guint muster_saver_tier_of (MusterSaver *self, const char *prefix);
  * @cancellable: (nullable): stops it
  * @error: return location for an error
  *
- * Uses all tiers again, and checks which of them the devices that save see
- * ([method@Saver.check_access]); the chief writes the others itself. Does nothing without fast
- * tiers.
+ * Uses all tiers again, and checks with a small file which of them the devices that save see; the
+ * chief writes the others itself. Does nothing without fast tiers.
  *
  * Returns: `TRUE` if all can be used
  */

@@ -253,11 +253,6 @@ class Saver(SaverCase):
         saver.set_cut(None)
         self.assertEqual(saver.save(self.session, self.run, 2, FOREVER, None), self.run + "/model.ckpt-2")
 
-    def test_probes_the_directory(self):
-        os.mkdir(self.run)
-        self.assertTrue(self.saver().check_access(self.session, self.run, FOREVER, None))
-        self.assertEqual([name for name in os.listdir(self.run) if "probe" in name], [])
-
 
 class Saveable(SaverCase):
     def test_in_python_is_saved_and_restored(self):

@@ -3,7 +3,6 @@
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "saver/async/async_saver.h"
-#include "saver/check_access.h"
 #include "saver/restore.h"
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
@@ -129,8 +128,6 @@ MUSTER_TEST (Save, does_nothing_for_a_model_without_variables_if_asked)
                                             &restored, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_NULL (restored.prefix);
   MUSTER_EXPECT_TRUE (muster_saver_check_compatible (f.saver, "nowhere", NULL, &error));
-  MUSTER_EXPECT_TRUE (
-      muster_saver_check_access (f.saver, f.session, directory, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_NULL (muster_async_saver_new (f.saver, f.session, MUSTER_SAVES_BLOCK, 0, NULL));
   MUSTER_EXPECT_NO_ERROR (error);
 }

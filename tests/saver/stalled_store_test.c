@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "checkpoint/state/checkpoint_mark.h"
 #include "checkpoint/state/quarantine.h"
-#include "saver/check_access.h"
 #include "saver/compatibility_private.h"
+#include "saver/probe_private.h"
 #include "saver/restore.h"
 #include "tests/doubles/stalled_store.h"
 #include "tests/gtest_shim.h"
@@ -177,8 +177,8 @@ static gboolean
 probe (gpointer data, GError **error)
 {
   Chief *self = data;
-  return muster_saver_check_access (self->life.saver, self->life.session, DIRECTORY,
-                                    self->store.deadline_us, self->store.cancellable, error);
+  return muster_saver_probe_once (self->life.saver, self->life.session, DIRECTORY,
+                                  self->store.deadline_us, self->store.cancellable, error);
 }
 
 static gboolean
