@@ -481,12 +481,6 @@ muster_waiter_wait_ready (MusterWaiter *self, gint64 deadline_us, GCancellable *
   return wait_until (self, READY, deadline_us, cancellable, error);
 }
 
-const char *
-muster_waiter_reason (MusterWaiter *self)
-{
-  return why_not (self);
-}
-
 const MusterReadiness *
 muster_waiter_readiness (MusterWaiter *self)
 {

@@ -30,7 +30,7 @@ void muster_waiter_set_progress (MusterWaiter *self, MusterWaitProgress progress
 void muster_waiter_poll_once (MusterWaiter *self);
 
 /* Waits until the gate is open, or until the model is ready. FALSE with DEADLINE_EXCEEDED
- * (muster_waiter_reason () has the last reason), G_IO_ERROR_CANCELLED, ABORTED (the session is
+ * (with the last reason), G_IO_ERROR_CANCELLED, ABORTED (the session is
  * lost: create another), UNAVAILABLE (also if a poll isn't answered for a minute), OUT_OF_RANGE if
  * the named model's job is over, or the op's error. */
 gboolean muster_waiter_wait_gate (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable,
@@ -38,8 +38,6 @@ gboolean muster_waiter_wait_gate (MusterWaiter *self, gint64 deadline_us, GCance
 gboolean muster_waiter_wait_ready (MusterWaiter *self, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error);
 
-/* The last reason, or NULL; borrowed. */
-const char *muster_waiter_reason (MusterWaiter *self);
 /* The last readiness, empty before the first; borrowed until the next wait. */
 const MusterReadiness *muster_waiter_readiness (MusterWaiter *self);
 /* The number of polls or messages; and whether the master pushed them. */

@@ -8,7 +8,7 @@
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "saver/builder/suggestion_private.h"
-#include "saver/comparison_private.h"
+#include "saver/compatibility_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,6 @@
 #define MOST_SUGGESTIONS 50 /* maximum number of suggestions */
 #define MOST_LINES       50 /* maximum number of faults in a text */
 #define WIDEST_NAME      48 /* the longest name to which texts are aligned */
-
-static const MusterRestoreOptions plain_options;
 
 static void
 incompatibility_clear (gpointer data)
@@ -31,19 +29,13 @@ incompatibility_clear (gpointer data)
 }
 
 void
-muster_compatibility_clear (MusterCompatibility *self)
-{
-  g_clear_pointer (&self->incompatibilities, g_array_unref);
-}
-
-void
 muster_match_clear (MusterMatch *self)
 {
   g_clear_pointer (&self->there, g_free);
   g_clear_pointer (&self->is_read, g_free);
   g_clear_pointer (&self->entries, g_free);
   g_clear_pointer (&self->sizes, g_free);
-  muster_compatibility_clear (&self->compatibility);
+  g_clear_pointer (&self->incompatibilities, g_array_unref);
   g_clear_pointer (&self->object_names, muster_object_names_free);
   g_clear_pointer (&self->names, g_hash_table_unref);
   g_clear_pointer (&self->reader, muster_bundle_reader_unref);
@@ -176,10 +168,10 @@ copy_shape (int n_dims, const gint64 *dims)
 }
 
 static void
-add_incompatibility (MusterCompatibility *compatibility, MusterIncompatibility incompatibility)
+add_incompatibility (MusterMatch *self, MusterIncompatibility incompatibility)
 {
-  compatibility->n_faults += incompatibility.is_fault ? 1 : 0;
-  g_array_append_val (compatibility->incompatibilities, incompatibility);
+  self->n_faults += incompatibility.is_fault ? 1 : 0;
+  g_array_append_val (self->incompatibilities, incompatibility);
 }
 
 gboolean
@@ -199,18 +191,17 @@ static void
 add_missing (MusterMatch *self, const MusterRestoreOptions *options, const MusterWanted *wanted,
              const char *mapped, guint n_called)
 {
-  add_incompatibility (
-      &self->compatibility,
-      (MusterIncompatibility){.kind = MUSTER_INCOMPATIBLE_MISSING,
-                              .is_fault = !options->allow_missing &&
-                                          !muster_match_may_lack (self, options, wanted->name),
-                              .name = g_strdup (wanted->name),
-                              .key = g_strdup (mapped),
-                              .n_called = n_called > 1 ? n_called : 0,
-                              .here_dtype = wanted->dtype,
-                              .n_there = -1,
-                              .n_here = wanted->n_dims,
-                              .here = copy_shape (wanted->n_dims, wanted->dims)});
+  add_incompatibility (self, (MusterIncompatibility){
+                                 .kind = MUSTER_INCOMPATIBLE_MISSING,
+                                 .is_fault = !options->allow_missing &&
+                                             !muster_match_may_lack (self, options, wanted->name),
+                                 .name = g_strdup (wanted->name),
+                                 .key = g_strdup (mapped),
+                                 .n_called = n_called > 1 ? n_called : 0,
+                                 .here_dtype = wanted->dtype,
+                                 .n_there = -1,
+                                 .n_here = wanted->n_dims,
+                                 .here = copy_shape (wanted->n_dims, wanted->dims)});
 }
 
 static void
@@ -218,7 +209,7 @@ add_difference (MusterMatch *self, MusterIncompatibilityKind kind, const MusterW
                 const MusterBundleEntry *entry)
 {
   const char *key = strcmp (entry->name, wanted->name) != 0 ? entry->name : NULL;
-  add_incompatibility (&self->compatibility,
+  add_incompatibility (self,
                        (MusterIncompatibility){.kind = kind,
                                                .is_fault = TRUE,
                                                .name = g_strdup (wanted->name),
@@ -313,7 +304,7 @@ compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options
   else if (!shapes_fit (wanted, options, entry, &reshaped))
     add_difference (self, MUSTER_INCOMPATIBLE_SHAPE, wanted, entry);
   else
-    self->compatibility.bytes += self->sizes[index];
+    self->bytes += self->sizes[index];
   self->is_plain =
       self->is_plain && !reshaped && (!is_renamed || strcmp (entry->name, wanted->name) == 0);
 }
@@ -345,7 +336,7 @@ add_unexpected (MusterMatch *self, MusterSaver *saver, const MusterRestoreOption
     if (self->is_read[i] || strcmp (entry->name, MUSTER_OBJECT_GRAPH_KEY) == 0 ||
         muster_saveables_own (saver->saveables, entry->name))
       continue;
-    add_incompatibility (&self->compatibility,
+    add_incompatibility (self,
                          (MusterIncompatibility){.kind = MUSTER_INCOMPATIBLE_UNEXPECTED,
                                                  .is_fault = options->refuse_unexpected,
                                                  .name = g_strdup (entry->name),
@@ -364,11 +355,8 @@ compare (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *opti
   self->is_read = g_malloc0 (MAX (self->n_there, 1));
   self->entries = g_new0 (const MusterBundleEntry *, MAX (n_wanted, 1));
   self->sizes = g_new0 (guint64, MAX (n_wanted, 1));
-  self->compatibility.incompatibilities =
-      g_array_new (FALSE, FALSE, sizeof (MusterIncompatibility));
-  g_array_set_clear_func (self->compatibility.incompatibilities, incompatibility_clear);
-  self->compatibility.n_wanted = n_wanted;
-  self->compatibility.object_based = self->object_names != NULL;
+  self->incompatibilities = g_array_new (FALSE, FALSE, sizeof (MusterIncompatibility));
+  g_array_set_clear_func (self->incompatibilities, incompatibility_clear);
   if (options->names == NULL)
     find_own (self);
   for (guint i = 0; i < n_wanted; i++)
@@ -383,7 +371,7 @@ compare (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *opti
 static void
 suggest (MusterMatch *self)
 {
-  GArray *all = self->compatibility.incompatibilities;
+  GArray *all = self->incompatibilities;
   guint n_suggestions = 0;
   for (guint i = 0; i < all->len && n_suggestions < MOST_SUGGESTIONS; i++) {
     MusterIncompatibility *one = &g_array_index (all, MusterIncompatibility, i);
@@ -414,28 +402,6 @@ muster_match_make (MusterMatch *self, MusterSaver *saver, MusterStorage *storage
     return FALSE;
   }
   compare (self, saver, options);
-  return TRUE;
-}
-
-gboolean
-muster_saver_compare (MusterSaver *self, const char *prefix, const MusterRestoreOptions *options,
-                      MusterCompatibility *compatibility, GError **error)
-{
-  g_auto (MusterMatch) match = {0};
-  g_return_val_if_fail (MUSTER_IS_SAVER (self), FALSE);
-
-  if (!self->is_empty && !muster_storage_check_path (self->storage, "checkpoint", prefix, error))
-    return FALSE;
-  if (self->is_empty)
-    match.compatibility.incompatibilities =
-        g_array_new (FALSE, FALSE, sizeof (MusterIncompatibility));
-  else if (!muster_match_make (&match, self, self->storage, prefix,
-                               options != NULL ? options : &plain_options, error))
-    return FALSE;
-  if (!self->is_empty)
-    suggest (&match);
-  *compatibility = match.compatibility;
-  match.compatibility = (MusterCompatibility){0};
   return TRUE;
 }
 
@@ -477,7 +443,7 @@ incompatibility_to_text (const MusterIncompatibility *self)
 /* Returns the faults, each as a line "\n  NAME  TEXT" with aligned texts; "" if there are none.
  * Lines above the maximum are only counted. (transfer full) */
 static char *
-faults_to_text (const MusterCompatibility *self)
+faults_to_text (const MusterMatch *self)
 {
   GString *text = g_string_new (NULL);
   guint n_lines = 0;
@@ -504,7 +470,7 @@ faults_to_text (const MusterCompatibility *self)
 }
 
 static gboolean
-lacks_a_variable (const MusterCompatibility *self)
+lacks_a_variable (const MusterMatch *self)
 {
   for (guint i = 0; i < self->incompatibilities->len; i++) {
     const MusterIncompatibility *one =
@@ -518,23 +484,21 @@ lacks_a_variable (const MusterCompatibility *self)
 gboolean
 muster_match_check (MusterMatch *self, GError **error)
 {
-  const MusterCompatibility *compatibility = &self->compatibility;
-  if (compatibility->n_faults == 0)
+  if (self->n_faults == 0)
     return TRUE;
   suggest (self);
-  g_autofree char *faults = faults_to_text (compatibility);
+  g_autofree char *faults = faults_to_text (self);
   return muster_fail (
       error, MUSTER_ERROR_INVALID_ARGUMENT, "'%s' does not fit the graph: %u of %u variables%s%s%s",
-      muster_bundle_reader_prefix (self->reader), compatibility->n_faults, compatibility->n_wanted,
-      faults,
-      lacks_a_variable (compatibility)
+      muster_bundle_reader_prefix (self->reader), self->n_faults, self->plan->wanted->len, faults,
+      lacks_a_variable (self)
           ? "\n"
             "  to initialise what isn't in the checkpoint, use --allow-missing (allow_missing)"
           : "",
-      compatibility->object_based ? "\n"
-                                    "  it is an object-based checkpoint of TensorFlow 2; names are "
-                                    "matched with the names of its variables"
-                                  : "");
+      self->object_names != NULL ? "\n"
+                                   "  it is an object-based checkpoint of TensorFlow 2; names are "
+                                   "matched with the names of its variables"
+                                 : "");
 }
 
 gboolean

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "saver/restore_options.h"
-#include "saver/saver.h"
+#include "checkpoint/format/object_graph.h"
+#include "saver/builder/restore_plan_private.h"
+#include "saver/saver_private.h"
 
 G_BEGIN_DECLS
-
-/* MusterCompatibility is the result of comparing a checkpoint with what a graph restores, the
- * source of text and JSON. A plain struct; clear it. */
 
 typedef enum {
   MUSTER_INCOMPATIBLE_MISSING,    /* not in the checkpoint */
@@ -28,22 +26,47 @@ typedef struct {
   gint64 *there, *here;                /* (nullable) shapes; -1: unknown */
 } MusterIncompatibility;
 
+/* The comparison of a checkpoint with a graph, and what the restore needs. */
 typedef struct {
-  GArray *incompatibilities; /* of MusterIncompatibility: the graph's in its order, then the
-                                UNEXPECTED ones by name */
-  guint n_wanted;            /* tensors that the graph restores */
+  MusterBundleReader *reader;      /* (owned) */
+  const MusterRestorePlan *plan;   /* the saver's */
+  GHashTable *names;               /* (owned) (nullable) a set: the names wanted, once needed */
+  MusterObjectNames *object_names; /* (owned) (nullable) of TensorFlow 2's format, which is read by
+                                      the variables' names */
+  const MusterBundleEntry **there; /* (owned) all tensors of the file, by name */
+  gsize n_there;
+  guint8 *is_read;                   /* (owned) by there: the graph restores it */
+  const MusterBundleEntry **entries; /* (owned) by wanted: it in the file, NULL: it isn't there */
+  guint64 *sizes;                    /* (owned) by wanted: about how many bytes it has in memory */
+  GArray *incompatibilities; /* (owned) (element-type MusterIncompatibility) the graph's in its
+                                order, then the UNEXPECTED ones by name */
   guint n_faults;            /* of the incompatibilities */
   guint64 bytes;             /* of the tensors that fit */
-  gboolean object_based;     /* TensorFlow 2's format, read by the variables' names */
-} MusterCompatibility;
+  gboolean is_plain;         /* the graph's own restore op suffices */
+} MusterMatch;
 
-void muster_compatibility_clear (MusterCompatibility *self);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterCompatibility, muster_compatibility_clear)
+void muster_match_clear (MusterMatch *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterMatch, muster_match_clear)
 
-/* Compares using the index only. options are nullable. FALSE only if the checkpoint can't be read
- * or the graph or options are invalid; an incompatibility is a result. */
-gboolean muster_saver_compare (MusterSaver *self, const char *prefix,
-                               const MusterRestoreOptions *options,
-                               MusterCompatibility *compatibility, GError **error);
+/* Opens the checkpoint in a store, the saver's or that with a deadline, and compares. A misfit is
+ * no error; see muster_match_check (). After a failure the checkpoint may be open. */
+gboolean muster_match_make (MusterMatch *self, MusterSaver *saver, MusterStorage *storage,
+                            const char *prefix, const MusterRestoreOptions *options,
+                            GError **error);
+
+/* Whether the checkpoint has none of the variables that it may lack, of which name is one. */
+gboolean muster_match_may_lack (MusterMatch *self, const MusterRestoreOptions *options,
+                                const char *name);
+
+/* FALSE with INVALID_ARGUMENT, which lists all, where there is a fault. */
+gboolean muster_match_check (MusterMatch *self, GError **error);
+
+/* Sets *error from a failure to read (transfer full). A missing data file is DATA_LOSS, since the
+ * index exists. Always returns FALSE. */
+gboolean muster_match_judge (const MusterMatch *self, GError *failure, GError **error);
+
+/* Reads and checks the whole checkpoint. */
+gboolean muster_match_verify (const MusterMatch *self, const MusterRestoreOptions *options,
+                              GCancellable *cancellable, GError **error);
 
 G_END_DECLS

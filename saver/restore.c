@@ -120,7 +120,7 @@ describe_unusual (const MusterRestoreRun *self)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   guint n = self->initialised->len;
-  if (self->match.compatibility.object_based)
+  if (self->match.object_names != NULL)
     g_string_append_printf (
         text,
         "Restoring an object-based checkpoint using a name-based saver: '%s' is "
@@ -170,8 +170,8 @@ static MusterRestored
 report (const MusterRestoreRun *self)
 {
   return (MusterRestored){.prefix = g_strdup (self->prefix),
-                          .n_tensors = self->match.compatibility.n_wanted,
-                          .bytes = self->match.compatibility.bytes,
+                          .n_tensors = self->match.plan->wanted->len,
+                          .bytes = self->match.bytes,
                           .initialised = copy_names (self->initialised),
                           .warning = describe_unusual (self)};
 }

@@ -277,7 +277,7 @@ static void
 report_progress (const MusterRestoreRun *self)
 {
   if (self->options->progress != NULL)
-    self->options->progress (self->done, self->match.compatibility.bytes, self->options->user_data);
+    self->options->progress (self->done, self->match.bytes, self->options->user_data);
 }
 
 /* Reads tensors from *first on, up to GROUP_BYTES. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "saver/comparison_private.h"
+#include "saver/compatibility_private.h"
 
 G_BEGIN_DECLS
 

@@ -75,10 +75,7 @@ MusterRpcStream *muster_rpc_client_open (MusterRpcClient *self, const char *meth
                                          GError **error);
 
 /* Waits for the next message. NULL without an error at the regular end of the stream, NULL with an
- * error if it broke. */
-GBytes *muster_rpc_stream_next (MusterRpcStream *self, GCancellable *cancellable, GError **error);
-
-/* The same, until deadline_us: then NULL with DEADLINE_EXCEEDED, and the stream continues. With 0
+ * error if it broke. At deadline_us NULL with DEADLINE_EXCEEDED, and the stream continues. With 0
  * it doesn't wait. */
 GBytes *muster_rpc_stream_next_until (MusterRpcStream *self, gint64 deadline_us,
                                       GCancellable *cancellable, GError **error);

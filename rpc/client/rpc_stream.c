@@ -231,12 +231,6 @@ note_silence (MusterRpcStream *self)
 }
 
 GBytes *
-muster_rpc_stream_next (MusterRpcStream *self, GCancellable *cancellable, GError **error)
-{
-  return muster_rpc_stream_next_until (self, MUSTER_WAIT_FOREVER, cancellable, error);
-}
-
-GBytes *
 muster_rpc_stream_next_until (MusterRpcStream *self, gint64 deadline_us, GCancellable *cancellable,
                               GError **error)
 {

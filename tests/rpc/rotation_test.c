@@ -411,7 +411,8 @@ MUSTER_TEST (Rotation, of_a_clients_certificate_fails_no_call)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterRpcStream) stream =
       muster_rpc_client_open (client, "/test.Roles/Stream", NULL, &options, &error);
-  g_autoptr (GBytes) first = muster_rpc_stream_next (stream, NULL, &error);
+  g_autoptr (GBytes) first =
+      muster_rpc_stream_next_until (stream, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_TRUE (first != NULL);
 
@@ -426,7 +427,8 @@ MUSTER_TEST (Rotation, of_a_clients_certificate_fails_no_call)
   g_auto (MusterRope) message = MUSTER_ROPE_INIT;
   g_byte_array_append (muster_rope_tail (&message), (const guint8 *)"b", 1);
   muster_rpc_call_send (f.held->pdata[0], &message);
-  g_autoptr (GBytes) second = muster_rpc_stream_next (stream, NULL, &error);
+  g_autoptr (GBytes) second =
+      muster_rpc_stream_next_until (stream, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_TRUE (second != NULL);
   muster_rpc_call_finish (f.held->pdata[0], NULL);

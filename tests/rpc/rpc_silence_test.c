@@ -80,7 +80,8 @@ open_stream (Behind *self)
   MusterRpcStream *stream =
       muster_rpc_client_open (self->echo.client, "/test.Echo/Open", NULL, &options, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-  g_autoptr (GBytes) first = muster_rpc_stream_next (stream, NULL, &error);
+  g_autoptr (GBytes) first =
+      muster_rpc_stream_next_until (stream, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return stream;
 }

@@ -22,7 +22,8 @@ open_stream (Echo *f, const char *method, const char *text)
 static int
 next_number (MusterRpcStream *stream, GError **error)
 {
-  g_autoptr (GBytes) message = muster_rpc_stream_next (stream, NULL, error);
+  g_autoptr (GBytes) message =
+      muster_rpc_stream_next_until (stream, MUSTER_WAIT_FOREVER, NULL, error);
   if (message == NULL)
     return -1;
   g_autofree char *text = g_strndup (g_bytes_get_data (message, NULL), g_bytes_get_size (message));
@@ -119,7 +120,8 @@ static gpointer
 read_one (gpointer data)
 {
   Reader *self = data;
-  GBytes *message = muster_rpc_stream_next (self->stream, self->cancellable, &self->error);
+  GBytes *message = muster_rpc_stream_next_until (self->stream, MUSTER_WAIT_FOREVER,
+                                                  self->cancellable, &self->error);
   g_clear_pointer (&message, g_bytes_unref);
   return NULL;
 }

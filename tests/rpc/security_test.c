@@ -328,12 +328,13 @@ MUSTER_TEST (Token, goes_with_streams_and_forgotten_calls)
 
   g_autoptr (MusterRpcStream) stream =
       muster_rpc_client_open (knows, "/test.Echo/Stream", NULL, &options, &error);
-  g_autoptr (GBytes) message = muster_rpc_stream_next (stream, NULL, &error);
+  g_autoptr (GBytes) message =
+      muster_rpc_stream_next_until (stream, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_TRUE (message != NULL);
   g_autoptr (MusterRpcStream) refused =
       muster_rpc_client_open (stranger, "/test.Echo/Stream", NULL, &options, &error);
-  MUSTER_EXPECT_NULL (muster_rpc_stream_next (refused, NULL, &error));
+  MUSTER_EXPECT_NULL (muster_rpc_stream_next_until (refused, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAUTHENTICATED);
 }
 

@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "checkpoint/state/checkpoint_mark.h"
 #include "checkpoint/state/quarantine.h"
-#include "saver/compatibility_private.h"
 #include "saver/probe_private.h"
 #include "saver/restore.h"
 #include "tests/doubles/stalled_store.h"

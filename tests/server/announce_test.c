@@ -49,7 +49,8 @@ static char *
 next_grant (MusterRpcStream *stream, GError **error)
 {
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  g_autoptr (GBytes) bytes = muster_rpc_stream_next (stream, NULL, error);
+  g_autoptr (GBytes) bytes =
+      muster_rpc_stream_next_until (stream, MUSTER_WAIT_FOREVER, NULL, error);
   if (bytes == NULL)
     return NULL;
   const Muster__ClaimResponse *response =

@@ -107,7 +107,8 @@ watch (MusterRpcClient *client, const char *service)
 static int
 next (MusterRpcStream *stream, GError **error)
 {
-  g_autoptr (GBytes) answer = muster_rpc_stream_next (stream, NULL, error);
+  g_autoptr (GBytes) answer =
+      muster_rpc_stream_next_until (stream, MUSTER_WAIT_FOREVER, NULL, error);
   return answer != NULL ? status_of (answer, error) : -1;
 }
 

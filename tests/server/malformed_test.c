@@ -247,7 +247,8 @@ watch_any (Served *f, const guint8 *data, gsize size)
   g_autoptr (MusterRpcStream) stream =
       muster_rpc_client_open (f->bare, "/muster.Readiness/Watch", &request, &options, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  g_autoptr (GBytes) readiness = muster_rpc_stream_next (stream, NULL, &error);
+  g_autoptr (GBytes) readiness =
+      muster_rpc_stream_next_until (stream, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_TRUE (readiness != NULL || error != NULL);
   if (muster_error_is (error, MUSTER_ERROR_UNAVAILABLE) ||
       muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED))

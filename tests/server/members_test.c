@@ -346,7 +346,8 @@ read_until (MusterRpcStream *stream, gsize counted, gsize n)
   for (gsize n_members = 0; n_members < n; n_read += n_members >= counted) {
     g_autoptr (GError) error = NULL;
     g_autoptr (MusterArena) arena = muster_arena_new ();
-    g_autoptr (GBytes) bytes = muster_rpc_stream_next (stream, NULL, &error);
+    g_autoptr (GBytes) bytes =
+        muster_rpc_stream_next_until (stream, MUSTER_WAIT_FOREVER, NULL, &error);
     const Muster__Roster *roster =
         bytes == NULL ? NULL
                       : muster_unpack (&muster__roster__descriptor, g_bytes_get_data (bytes, NULL),
@@ -454,7 +455,8 @@ MUSTER_TEST (Status, that_waits_is_answered_when_the_server_stops)
 
   muster_server_stop (f.server, 30 * MUSTER_SECOND);
 
-  g_autoptr (GBytes) answer = muster_rpc_stream_next (waiting, NULL, NULL);
+  g_autoptr (GBytes) answer =
+      muster_rpc_stream_next_until (waiting, MUSTER_WAIT_FOREVER, NULL, NULL);
   MUSTER_EXPECT_TRUE (answer != NULL);
 }
 

@@ -215,7 +215,8 @@ take_over_as (const char *address, const char *token, const char *proof, GError 
       muster_rpc_client_open (client, "/muster.Readiness/Claim", &rope, &options, error);
   if (stream == NULL)
     return FALSE;
-  g_autoptr (GBytes) grant = muster_rpc_stream_next (stream, NULL, error);
+  g_autoptr (GBytes) grant =
+      muster_rpc_stream_next_until (stream, MUSTER_WAIT_FOREVER, NULL, error);
   return grant != NULL;
 }
 

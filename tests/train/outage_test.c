@@ -282,7 +282,7 @@ fail_one_save (MusterError code)
     MUSTER_EXPECT_TRUE (monitored_train (&job, NULL, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (muster_checkpoint_saver_hook_failures (hook, NULL), 1u);
+  MUSTER_EXPECT_EQ (muster_checkpoint_saver_hook_n_failures (hook), 1u);
   MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (job.session), 0u);
   MUSTER_EXPECT_EQ (latest_step (directory), 4);
 }
@@ -313,6 +313,6 @@ MUSTER_TEST (Outage, of_a_masters_own_store_is_waited_for_at_the_end)
   MUSTER_EXPECT_TRUE (muster_monitored_session_finish (job.session, NULL, deadline_us, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (muster_checkpoint_saver_hook_failures (hook, NULL), 2u);
+  MUSTER_EXPECT_EQ (muster_checkpoint_saver_hook_n_failures (hook), 2u);
   MUSTER_EXPECT_EQ (latest_step (directory), 3);
 }

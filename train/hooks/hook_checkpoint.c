@@ -778,13 +778,18 @@ muster_checkpoint_saver_hook_share (MusterHook *hook, const char *directory, Mus
 }
 
 guint
-muster_checkpoint_saver_hook_failures (MusterHook *self, const GError **last)
+muster_checkpoint_saver_hook_n_failures (MusterHook *self)
 {
   g_return_val_if_fail (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self), 0);
-
-  if (last != NULL)
-    *last = MUSTER_CHECKPOINT_SAVER_HOOK (self)->last_failure;
   return MUSTER_CHECKPOINT_SAVER_HOOK (self)->n_failures;
+}
+
+GError *
+muster_checkpoint_saver_hook_last_failure (MusterHook *self)
+{
+  g_return_val_if_fail (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self), NULL);
+  const GError *last = MUSTER_CHECKPOINT_SAVER_HOOK (self)->last_failure;
+  return last != NULL ? g_error_copy (last) : NULL;
 }
 
 gint64

@@ -135,17 +135,6 @@ MusterHook *muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions
                                               GError **error);
 
 /**
- * muster_checkpoint_saver_hook_failures: (skip)
- * @self: a checkpoint hook
- * @last: (nullable): where to return the last failure, borrowed until the next save
- *
- * The saves that failed.
- *
- * Returns: their number
- */
-guint muster_checkpoint_saver_hook_failures (MusterHook *self, const GError **last);
-
-/**
  * muster_checkpoint_saver_hook_n_failures:
  * @self: a checkpoint hook
  *

@@ -16,22 +16,6 @@ muster_checkpoint_saver_options_new (const char *checkpoint_dir)
   return muster_checkpoint_saver_options_copy (&options);
 }
 
-guint
-muster_checkpoint_saver_hook_n_failures (MusterHook *self)
-{
-  g_return_val_if_fail (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self), 0);
-  return muster_checkpoint_saver_hook_failures (self, NULL);
-}
-
-GError *
-muster_checkpoint_saver_hook_last_failure (MusterHook *self)
-{
-  const GError *last = NULL;
-  g_return_val_if_fail (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self), NULL);
-  (void)muster_checkpoint_saver_hook_failures (self, &last);
-  return last != NULL ? g_error_copy (last) : NULL;
-}
-
 /* --- steps and feeds --- */
 
 MusterHook *
