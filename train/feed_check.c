@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/feed_check_private.h"
+#include "train/round_private.h"
 
 #include "base/error.h"
 #include "graph/feed_option_private.h"

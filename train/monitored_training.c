@@ -13,7 +13,6 @@
 #include "train/completion/sync_replicas_private.h"
 #include "train/hooks/hook_scalar_private.h"
 #include "train/hooks/hooks_private.h"
-#include "train/hooks/sync_replicas_hook_private.h"
 #include "train/monitored/monitored_session_private.h"
 #include "train/monitored/session_observer_private.h"
 #include "train/position/position_hook_private.h"

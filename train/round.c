@@ -3,8 +3,6 @@
 #include "train/completion/completion.h"
 #include "train/completion/sync_replicas_private.h"
 #include "train/completion/trainable_private.h"
-#include "train/elastic/elastic_hook_private.h"
-#include "train/feed_check_private.h"
 #include "train/hooks/hook_scalar_private.h"
 #include "train/hooks/hooks_private.h"
 #include "train/monitored/run_context_private.h"

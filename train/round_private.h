@@ -23,6 +23,12 @@ typedef struct {
 /* The slots of an elastic job's model. */
 guint muster_round_n_slots (const MusterTraining *training);
 
+/* Compares what a training feeds with what its graph needs, before there is a session:
+ * INVALID_ARGUMENT names a feed that doesn't fit its placeholder, and the placeholders that the
+ * train op or the loss needs and that aren't fed, with the options that feed them; or one that a
+ * queue runner's op needs, which nothing feeds (feed_check.c). */
+gboolean muster_train_check_feeds (const MusterTraining *training, GError **error);
+
 /* Creates all of it. `training` and `elastic` are set. cancellable is (nullable). */
 gboolean muster_round_open (MusterRound *self, GCancellable *cancellable, GError **error);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "checkpoint/s3/s3_request_private.h"
+#include "checkpoint/s3/s3_client_private.h"
+#include "checkpoint/s3/s3_operation_private.h"
 #include "checkpoint/store/storage.h"
 
 G_BEGIN_DECLS
@@ -16,6 +17,12 @@ struct _MusterS3Storage {
   MusterS3Client *client; /* (owned) */
   MusterS3Bound bound;    /* its clock and cancellable are owned */
 };
+
+/* One operation of S3 (s3_request.c): signed requests until one succeeds, a failure is final, or
+ * the time is over. FALSE with an error, whose text names what failed. The status is set in either
+ * case. answer is to be cleared. Any thread. */
+gboolean muster_s3_request (MusterS3Client *client, const MusterS3Request *request,
+                            const MusterS3Bound *bound, MusterS3Answer *answer, GError **error);
 
 /* writing (s3_upload.c) */
 MusterStorageFile *muster_s3_create (MusterS3Storage *self, const char *path, GError **error);

@@ -2,7 +2,7 @@
 /* One operation of the store: attempts, retries and their limits. try_once () makes an attempt
  * and judges it by its class (s3_failure.c); a download continues after the bytes that have
  * arrived. */
-#include "checkpoint/s3/s3_request_private.h"
+#include "checkpoint/s3/s3_private.h"
 
 #include "base/error.h"
 #include "checkpoint/s3/curl_library_private.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/elastic/elastic_hook_private.h"
+#include "train/elastic/elastic_private.h"
 
 #include "train/goodput/goodput_meter.h"
 #include "train/monitored/run_context.h"

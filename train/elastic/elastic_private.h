@@ -4,6 +4,7 @@
 #include "master/membership.h"
 #include "session/manager.h"
 #include "train/monitored/coordinator.h"
+#include "train/monitored/hook.h"
 #include "train/position/position.h"
 
 G_BEGIN_DECLS
@@ -112,5 +113,9 @@ gboolean muster_elastic_check_pause (MusterElastic *self, GError **error);
  * round follows. is_fenced: it was refused as chief, or lost that role, with failure (nullable).
  * FALSE: the round's result is the training's. */
 gboolean muster_elastic_goes_on (MusterElastic *self, gboolean is_fenced, const GError *failure);
+
+/* The hook of a round, before those that act on a step: makes no step in a slot that was lost.
+ * elastic must outlive it. */
+MusterHook *muster_elastic_hook_new (MusterElastic *elastic);
 
 G_END_DECLS

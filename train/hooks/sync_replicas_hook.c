@@ -2,7 +2,7 @@
 /* The hook of a model with a SyncReplicasOptimizer. The chief fills the queue of tokens and runs
  * the update; each replica's step takes a token, so that no replica is ahead. What an earlier run
  * left in accumulators and queues is discarded first. */
-#include "train/hooks/sync_replicas_hook_private.h"
+#include "train/hooks/hooks_private.h"
 
 #include "base/error.h"
 #include "graph/graph_nodes_private.h"
