@@ -5,17 +5,15 @@
 #include "server/services/announce_service.h"
 
 #include "base/log_bounded_private.h"
-#include "graph/graph_builder.h"
 #include "rpc/proto/muster.pb-c.h"
 #include "server/core/alarm.h"
 #include "server/core/drain.h"
 #include "server/core/server_private.h"
 #include "server/core/service.h"
 #include "server/services/announcement.h"
+#include "server/services/claim_request.h"
 #include "server/services/readiness_service.h"
 #include "server/services/readiness_tracker.h"
-
-#include <string.h>
 
 /* The number of trackers' sessions that are opened or closed at the same time. */
 #define MAX_TRACKER_THREADS 4
@@ -23,12 +21,6 @@
  * new chief itself waits for them as long (MUSTER_POSITION_STEP_US). */
 #define SETTLE            (10 * MUSTER_SECOND)
 #define SETTLE_ON_CLUSTER (60 * MUSTER_SECOND)
-
-/* A server that has just started doesn't know the chiefs that claimed from it before. Each tries
- * again after at most this, or a third of its lease (master/remote/lease_terms.c) … */
-#define RETURN_US (2 * MUSTER_SECOND)
-/* … and the claims of others are looked at so often until then. */
-#define LOOK_US (50 * MUSTER_MILLISECOND)
 
 struct _MusterAnnounceService {
   MusterServer *server; /* (not owned) */
@@ -400,19 +392,6 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
     close_orphan (call, orphan, SETTLE_ON_CLUSTER);
 }
 
-/* Compares in a time that doesn't depend on where they differ. */
-static gboolean
-is_proof (const char *shown, const char *known)
-{
-  const gsize size = strlen (known);
-  guint difference = 0;
-  if (size == 0 || strlen (shown) != size)
-    return FALSE;
-  for (gsize i = 0; i < size; i++)
-    difference |= (guint)(shown[i] ^ known[i]);
-  return difference == 0;
-}
-
 /* Returns TRUE if the model's last claim is the caller's, which proves that by its secret;
  * by_caller: a claim without a secret is recognised by its caller. */
 static gboolean
@@ -423,7 +402,7 @@ is_claimants (MusterAnnounceService *self, MusterRpcCall *call, const char *mode
   g_mutex_lock (&self->lock);
   const Lease *lease = g_hash_table_lookup (self->leases, model);
   const gboolean is_its =
-      lease == NULL || is_proof (proof, lease->proof) ||
+      lease == NULL || muster_server_is_proof (proof, lease->proof) ||
       (by_caller && *lease->proof == '\0' && g_str_equal (caller, lease->caller));
   g_mutex_unlock (&self->lock);
   return is_its;
@@ -459,66 +438,6 @@ may_claim (MusterServer *server, MusterRpcCall *call, const Muster__ClaimRequest
   return FALSE;
 }
 
-/* The graph that stands for another one, which the server doesn't have: equal if that is.
- * (transfer full) NULL without an error if that is unknown. */
-static MusterGraph *
-graph_of_digest (const ProtobufCBinaryData *sha256, GError **error)
-{
-  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
-  g_autoptr (GString) text = g_string_new (NULL);
-  if (sha256->len == 0)
-    return NULL;
-  if (sha256->len != MUSTER_DIGEST_BYTES) {
-    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "the SHA-256 of the chief's graph has %" G_GSIZE_FORMAT " bytes in place of %d",
-                 sha256->len, MUSTER_DIGEST_BYTES);
-    return NULL;
-  }
-  for (gsize i = 0; i < sha256->len; i++)
-    g_string_append_printf (text, "%02x", sha256->data[i]);
-  muster_graph_builder_node (builder, "NoOp", "graph");
-  muster_graph_builder_attr_string (builder, "sha256", text->str);
-  return muster_graph_builder_end (builder, error);
-}
-
-/* The graph of the claimant's session, or what stands for it without one. (transfer full) NULL
- * without an error if it is unknown. */
-static MusterGraph *
-claimants_graph (MusterServer *server, const Muster__ClaimRequest *request, GError **error)
-{
-  if (*request->session_handle == '\0')
-    return graph_of_digest (&request->graph_sha256, error);
-  g_autoptr (MusterServed) served =
-      muster_sessions_find (server->sessions, request->session_handle, error);
-  MusterGraph *graph = served != NULL ? muster_session_graph (served->session) : NULL;
-  return graph != NULL ? muster_graph_ref (graph) : NULL;
-}
-
-static gboolean
-is_known (MusterServer *server, const char *model)
-{
-  g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (server->registry, model);
-  return chief != NULL;
-}
-
-/* A chief whose steps aren't this server's has outlived the server before this one. Until it had
- * the time to come back, a claim of its model waits: it can't be told whether that chief lives. */
-static void
-wait_for_return (MusterServer *server, MusterRpcCall *call, const Muster__ClaimRequest *request)
-{
-  const gint64 third_us = muster_chief_registry_lease_us (server->registry) / 3;
-  const gint64 pause_us = MIN (RETURN_US, third_us);
-  const gint64 until_us = server->started_us + pause_us + pause_us / 2;
-  if (*request->session_handle != '\0' || request->again || request->take_over)
-    return;
-  for (gint64 now_us = muster_clock_now_us (server->clock);
-       now_us < until_us && !is_known (server, request->model);
-       now_us = muster_clock_now_us (server->clock))
-    if (!muster_clock_wait_until (server->clock, MIN (now_us + LOOK_US, until_us),
-                                  muster_rpc_call_stop_cancellable (call), NULL))
-      return;
-}
-
 static void
 claim (MusterRpcCall *call, GBytes *request, gpointer data)
 {
@@ -531,9 +450,9 @@ claim (MusterRpcCall *call, GBytes *request, gpointer data)
   if (read == NULL)
     return;
   if (may_claim (server, call, read, &error))
-    graph = claimants_graph (server, read, &error);
+    graph = muster_server_claimants_graph (server, read, &error);
   if (error == NULL) {
-    wait_for_return (server, call, read);
+    muster_server_wait_for_return (server, call, read);
     open_claim (server->announcing, call, read, graph);
   } else {
     muster_rpc_call_finish (call, error);
