@@ -38,6 +38,7 @@ static const struct {
      "find what keeps a job from training or puts it at risk, with the remedy"},
     {"run", muster_cli_run, "run steps of a model: feed, fetch, train"},
     {"save", muster_cli_save, "save a model's variables as a checkpoint"},
+    {"drain", muster_cli_drain, "let chiefs save and tasks hold, before servers are stopped"},
     {"finish", muster_cli_finish, "mark a job as over on the master"},
     {"certs", muster_cli_certs,
      "make certificates and tokens for a secured server and its clients"},

@@ -635,6 +635,14 @@ muster_chief_registry_set_elsewhere (MusterChiefRegistry *self, const char *mode
     found->is_elsewhere = is_elsewhere;
 }
 
+gboolean
+muster_chief_registry_is_elsewhere (MusterChiefRegistry *self, const char *model)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  const Model *found = g_hash_table_lookup (self->models, model);
+  return found != NULL && found->is_elsewhere;
+}
+
 /* --- all models --- */
 
 guint64

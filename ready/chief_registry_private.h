@@ -79,7 +79,8 @@ void muster_chief_registry_release (MusterChiefRegistry *self, const char *model
 void muster_chief_registry_set_ready (MusterChiefRegistry *self, const char *model, gint64 epoch,
                                       gboolean is_ready);
 
-/* Whether the model's variables are elsewhere, so that resets don't concern it. */
+/* Whether the model's variables are elsewhere, so that resets and stops don't concern it. */
+gboolean muster_chief_registry_is_elsewhere (MusterChiefRegistry *self, const char *model);
 void muster_chief_registry_set_elsewhere (MusterChiefRegistry *self, const char *model,
                                           gboolean is_elsewhere);
 

@@ -266,8 +266,9 @@ muster_server_is_drained (MusterServer *self, char **awaited)
   for (guint i = 0; i < chiefs->len; i++) {
     const MusterAnnouncement *chief = chiefs->pdata[i];
     if (!chief->alive || chief->drain != MUSTER_DRAIN_OFFERED ||
-        chief->phase == MUSTER_CHIEF_OVER || chief->failed)
-      continue; /* it makes no further save */
+        chief->phase == MUSTER_CHIEF_OVER || chief->failed ||
+        muster_chief_registry_is_elsewhere (self->registry, chief->model))
+      continue; /* it makes no further save, or loses nothing by the stop */
     g_autofree char *owner = muster_announcement_owner (chief);
     if (awaited != NULL)
       *awaited = g_strdup_printf ("'%s', %s,", chief->model, owner);

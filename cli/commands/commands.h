@@ -15,6 +15,7 @@ int muster_cli_evaluate (int argc, char **argv);
 int muster_cli_status (int argc, char **argv);
 int muster_cli_run (int argc, char **argv);
 int muster_cli_save (int argc, char **argv);
+int muster_cli_drain (int argc, char **argv);
 int muster_cli_finish (int argc, char **argv);
 
 G_END_DECLS

@@ -2,7 +2,8 @@
 /* The lease of a chief whose master has a coordinator. The coordinator's decides who is chief, and
  * what is announced there is repeated until it is heard, so that training doesn't depend on the
  * coordinator. The master's own lease, if it keeps any, follows: it ends the steps of a chief that
- * was replaced, and reports that the master is about to stop. */
+ * was replaced, and reports that the master is about to stop, as the coordinator's does when the
+ * job is to be drained. */
 #include "base/log_bounded_private.h"
 #include "master/coordinated_private.h"
 #include "master/lease.h"
@@ -66,15 +67,13 @@ announce_first (MusterCoordinatedLease *self, const MusterAnnouncement *announce
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   const gint64 limit_us = is_last (announcement) ? LAST_LIMIT_US : MUSTER_COORDINATOR_LIMIT_US;
   const gint64 until_us = MIN (deadline_us, muster_deadline_after (now_us, limit_us));
-  MusterAnnouncement told = *announcement;
   g_autoptr (GError) failure = NULL;
-  told.drain = MUSTER_DRAIN_NONE; /* a coordinator that stops takes no model with it */
   if (g_atomic_int_get (&self->is_away) && !is_last (announcement) &&
       !muster_remote_lease_is_heard (self->first)) {
-    muster_remote_lease_post (self->first, &told);
+    muster_remote_lease_post (self->first, announcement);
     return muster_lease_check (self->first, error);
   }
-  if (muster_lease_announce (self->first, &told, until_us, cancellable, &failure)) {
+  if (muster_lease_announce (self->first, announcement, until_us, cancellable, &failure)) {
     note_coordinator (self, NULL);
     return TRUE;
   }
@@ -82,7 +81,7 @@ announce_first (MusterCoordinatedLease *self, const MusterAnnouncement *announce
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
-  muster_remote_lease_post (self->first, &told);
+  muster_remote_lease_post (self->first, announcement);
   note_coordinator (self, failure);
   return TRUE;
 }
@@ -109,7 +108,11 @@ static gboolean
 coordinated_is_draining (MusterLease *lease, gint64 *until_us)
 {
   MusterCoordinatedLease *self = MUSTER_COORDINATED_LEASE (lease);
-  return self->own != NULL && muster_lease_is_draining (self->own, until_us);
+  gint64 first_us = 0, own_us = 0;
+  const gboolean is_first = muster_lease_is_draining (self->first, &first_us);
+  const gboolean is_own = self->own != NULL && muster_lease_is_draining (self->own, &own_us);
+  *until_us = MAX (first_us, own_us);
+  return is_first || is_own;
 }
 
 /* Tells whether the master's registry is the coordinator's: a gateway has several addresses. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Claim and Announce: chiefs claim models, keep the lease while their stream is open, and
+/* Claim, Announce and Drain: chiefs claim models, keep the lease while their stream is open, and
  * announce phases. Granting a claim fences the chief before: its session is closed before the new
  * one hears of the grant. The rules of claiming are in ready/chief_registry.c. */
 #include "server/services/announce_service.h"
@@ -50,6 +50,7 @@ typedef struct {
   GMutex lock;
   MusterRpcCall *call; /* (owned) (nullable) NULL once it has been ended; guarded by lock */
   gboolean is_told;    /* the grant was sent; guarded by lock */
+  gint64 hold_us;      /* the chief is asked to save and hold until then; set with both locks */
 } Lease;
 
 static Lease *
@@ -170,14 +171,24 @@ send_locked (Lease *lease, const Muster__ClaimResponse *response)
     muster_rpc_call_send (lease->call, &rope);
 }
 
-/* Tells the chief that the server is draining; after its grant. */
+/* A chief whose steps are elsewhere loses nothing by a stop of this server. */
+static gint64
+drain_left_us_locked (const Lease *lease)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  const gint64 stop_us =
+      *lease->session_handle != '\0' ? muster_server_drain_left_us (lease->service->server) : 0;
+  return MAX (stop_us, lease->hold_us - now_us);
+}
+
+/* Tells the chief that the server is draining, or its job; after its grant. */
 static void
 tell_drain_locked (Lease *lease)
 {
   Muster__ClaimResponse response = MUSTER__CLAIM_RESPONSE__INIT;
   response.epoch = lease->epoch;
   response.lease_us = muster_chief_registry_lease_us (lease->service->server->registry);
-  response.draining_us = muster_server_drain_left_us (lease->service->server);
+  response.draining_us = drain_left_us_locked (lease);
   if (lease->is_told && response.draining_us > 0)
     send_locked (lease, &response);
 }
@@ -243,6 +254,8 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
   g_hash_table_steal_extended (self->leases, lease->model, NULL, (gpointer *)loser);
   lease->has_ousted = ousts (lease, *loser, *before != NULL && (*before)->alive);
   g_hash_table_insert (self->leases, lease->model, lease_ref (lease));
+  if (*loser != NULL && (*before == NULL || (*before)->drain != MUSTER_DRAIN_SAVED))
+    lease->hold_us = (*loser)->hold_us; /* what the chief before was asked for isn't done */
   if (*loser != NULL && !g_str_equal ((*loser)->session_handle, lease->session_handle))
     *orphan = muster_sessions_take (self->server->sessions, (*loser)->session_handle, NULL);
   return TRUE;
@@ -523,6 +536,65 @@ announce (MusterRpcCall *call, GBytes *request, gpointer data)
   muster_server_reply (call, &response.base);
 }
 
+/* --- draining --- */
+
+static void
+tell_drain (Lease *lease, gint64 hold_us)
+{
+  g_mutex_lock (&lease->lock);
+  lease->hold_us = MAX (lease->hold_us, hold_us);
+  tell_drain_locked (lease);
+  g_mutex_unlock (&lease->lock);
+}
+
+GPtrArray *
+muster_announce_service_hold (MusterAnnounceService *self, const char *model, gint64 until_us)
+{
+  GPtrArray *models = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  GHashTableIter iter;
+  gpointer name, lease;
+  g_hash_table_iter_init (&iter, self->leases);
+  while (g_hash_table_iter_next (&iter, &name, &lease)) {
+    g_autoptr (MusterAnnouncement) chief =
+        muster_chief_registry_find (self->server->registry, name);
+    if (chief == NULL || !chief->alive || chief->phase == MUSTER_CHIEF_OVER || chief->failed ||
+        (*model != '\0' && !g_str_equal (model, name)))
+      continue;
+    g_ptr_array_add (models, g_strdup (name));
+    tell_drain (lease, until_us);
+  }
+  return models;
+}
+
+static void
+drain (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GError) error = NULL;
+  const Muster__DrainRequest *read =
+      muster_server_unpack (call, request, &muster__drain_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  const char *model = *read->model != '\0' ? read->model : NULL;
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  g_autoptr (GPtrArray) models = muster_announce_service_hold (
+      server->announcing, read->model, muster_deadline_after (now_us, MAX (read->within_us, 0)));
+  if (models->len == 0)
+    muster_fail (&error, MUSTER_ERROR_FAILED_PRECONDITION, "no chief of %s trains here",
+                 model != NULL ? model : "any model");
+  muster_server_audit (call, "Drain", model, error);
+  if (error != NULL) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  Muster__DrainResponse response = MUSTER__DRAIN_RESPONSE__INIT;
+  response.models = (char **)models->pdata;
+  response.n_models = models->len;
+  muster_server_reply (call, &response.base);
+}
+
 /* --- expiry of leases --- */
 
 static gint64
@@ -569,6 +641,8 @@ muster_announce_service_enter (MusterAnnounceService *self)
 {
   muster_server_add_method (self->server, "/muster.Readiness/Claim", claim);
   muster_server_add_method (self->server, "/muster.Readiness/Announce", announce);
+  muster_server_add_method (self->server, "/muster.Readiness/Drain", drain);
+  muster_rpc_server_require (self->server->rpc, "/muster.Readiness/Drain", MUSTER_ROLE_ADMIN);
 }
 
 /* TRUE if the caller holds the lease, by the same connection, and hasn't taken it from another. */
@@ -679,12 +753,8 @@ muster_announce_service_drain (MusterAnnounceService *self)
   g_mutex_lock (&self->lock);
   g_autoptr (GPtrArray) leases = list_leases (self);
   g_mutex_unlock (&self->lock);
-  for (guint i = 0; i < leases->len; i++) {
-    Lease *lease = leases->pdata[i];
-    g_mutex_lock (&lease->lock);
-    tell_drain_locked (lease);
-    g_mutex_unlock (&lease->lock);
-  }
+  for (guint i = 0; i < leases->len; i++)
+    tell_drain (leases->pdata[i], 0);
 }
 
 void

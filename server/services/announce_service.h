@@ -6,7 +6,7 @@
 
 G_BEGIN_DECLS
 
-/* /muster.Readiness: Claim and Announce. Also expires the registry's leases. */
+/* /muster.Readiness: Claim, Announce and Drain. Also expires the registry's leases. */
 
 typedef struct _MusterAnnounceService MusterAnnounceService;
 
@@ -19,8 +19,12 @@ void muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claim
 /* The master may have lost its variables: prepared models aren't ready until that is asked again,
  * in sessions of their own. */
 void muster_announce_service_doubt (MusterAnnounceService *self);
-/* Tells all chiefs that the server is draining. */
+/* Tells all chiefs that the server is draining, but those whose steps aren't the server's. */
 void muster_announce_service_drain (MusterAnnounceService *self);
+/* Asks the living chiefs of the model ("": of every model) to save and to hold until until_us
+ * (system clock), as before a stop. (transfer full) (element-type utf8): the models that have one. */
+GPtrArray *muster_announce_service_hold (MusterAnnounceService *self, const char *model,
+                                         gint64 until_us);
 /* Ends all leases' streams, and grants no more. Idempotent. */
 void muster_announce_service_stop (MusterAnnounceService *self);
 

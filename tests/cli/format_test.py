@@ -21,7 +21,7 @@ DIGITS, LINREG = "--meta-graph=tests/fixtures/digits.meta", "--meta-graph=tests/
 FILES = ["--feed=x:0=@tests/fixtures/digits_x.npy", "--feed=y:0=@tests/fixtures/digits_y.npy"]
 PATIENCE = 60
 UTF8, ASCII = {"LC_ALL": "C.UTF-8"}, {"LC_ALL": "C"}
-COMMANDS = [["serve"], ["prepare"], ["wait"], ["train"], ["evaluate"], ["status"], ["doctor"], ["run"], ["save"], ["finish"], ["certs"],
+COMMANDS = [["serve"], ["prepare"], ["wait"], ["train"], ["evaluate"], ["status"], ["doctor"], ["run"], ["save"], ["drain"], ["finish"], ["certs"],
             *[["checkpoint", verb] for verb in ("list", "show", "latest", "verify", "diff", "prune", "pin",
                                                "unpin", "mark")]]
 

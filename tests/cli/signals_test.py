@@ -30,6 +30,7 @@ WAITING = {
     "doctor of a store": ["--timeout=1h", "s3://bucket/run"],
     "run": [META, "--fetch=loss:0", "--master={grpc}"],
     "save": [META, "--checkpoint-dir={folder}", "--master={grpc}"],
+    "drain": ["--timeout=1h", "{grpc}"],
     "finish": [META, "--master={grpc}"],
     "wait --model": ["--model=m", "--master={grpc}"],
     "wait --for": ["--model=m", "--for=step>=5", "--master={grpc}"],

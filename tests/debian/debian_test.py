@@ -114,7 +114,7 @@ class Debian(unittest.TestCase):
             machine.shell("systemctl reload muster-serve && dpkg -i /deb/muster.deb && systemctl is-active muster-serve")
             said, _ = chief.communicate()
             self.assertEqual(chief.returncode, 0, said)
-            self.assertIn("the master is about to stop; saving", said)
+            self.assertIn("the job is drained; saving", said)
             restored = re.findall(r"^restored /var/lib/muster/run/model.ckpt-(\d+)", said, re.M)
             self.assertEqual(len(restored), 1, said)
             before, _, _ = machine.ask("journalctl -u muster-serve -o cat").rpartition("stopping")

@@ -55,7 +55,7 @@ class DrainTest(processes.TestCase):
             task.expect('"event":"step"')
         server.signal(signal.SIGTERM)
         self.assertEqual(server.wait(PATIENCE), 0, server.text())
-        chief.expect("the master is about to stop; saving")
+        chief.expect("the job is drained; saving")
         chief.expect('"event":"saved"')
         saved = max(event["step"] for event in self.events(chief, "saved"))
         self.assertGreater(saved, 0)
@@ -72,6 +72,29 @@ class DrainTest(processes.TestCase):
             before = task.text().split('"event":"lost"')[0]
             steps = [json.loads(line)["step"] for line in before.splitlines() if line.startswith('{"event":"step"')]
             self.assertLessEqual(max(steps), saved, task.text())
+
+    def test_on_request_the_server_may_be_killed(self):
+        server, target = self.serve()
+        chief = self.chief(target, "--tasks=2", epochs=EPOCHS)
+        worker = self.train(target, "--tasks=2", "--task=worker:0", epochs=EPOCHS)
+        for task in chief, worker:
+            task.expect('"event":"step"')
+        drained = peer.muster("drain", target, "--model=digits")
+        self.assertRegex(drained, r"^drained digits: step \d+ is durable \(.*\); its tasks hold for ")
+        server.signal(signal.SIGKILL)
+        self.serve(self.port(target))
+        for task in chief, worker:
+            self.assertEqual(task.wait(PATIENCE), 0, task.text())
+        self.assertEqual(self.events(chief, "trained")[-1]["goodput"]["steps_again"], 0)
+
+    def test_on_request_says_that_no_chief_trains_or_saves(self):
+        _, target = self.serve()
+        self.assertIn("no chief of any model trains here", peer.muster("drain", target, code=4))
+        chief = self.train(target)
+        chief.expect('"event":"step"')
+        self.assertIn("digits isn't saved: its chief saves no checkpoints", peer.muster("drain", target, "--grace=1s", code=1))
+        self.assertIn("invalid --grace '0'", peer.muster("drain", target, "--grace=0", code=3))
+        self.assertIn("drain needs one TARGET", peer.muster("drain", code=3))
 
     def test_ends_with_its_grace_where_the_chief_does_not_save(self):
         server, target = self.serve(0, "--grace=2s")

@@ -141,7 +141,7 @@ class Job:
             lines = chief.lines[begin:]
         self.heard[id(chief)] = begin + len(lines)
         for line in lines:
-            self.test.assertNotIn("no checkpoint was saved before the master stops", line, self.what())
+            self.test.assertNotIn("no checkpoint was saved in the time of the drain", line, self.what())
             what = told_by_train(line) if TRAIN else line.split(" ", 1)
             if what[0] in ("saved", "restored"):
                 step = int(what[1].rsplit("-", 1)[1])

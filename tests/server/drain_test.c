@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A server that is about to stop: whom it refuses, whom it tells, for whom it waits. */
+/* A server that is about to stop: whom it refuses, whom it tells, for whom it waits. And one that
+ * is only asked to have its chiefs save, by Drain. */
 #include "rpc/proto/health.pb-c.h"
 #include "tests/server/served.h"
 
@@ -129,4 +130,102 @@ MUSTER_TEST (Drain, waits_for_no_chief_whose_training_has_ended)
   MUSTER_EXPECT_NO_ERROR (error);
 
   MUSTER_EXPECT_TRUE (muster_server_is_drained (s.server, NULL));
+}
+
+/* --- on request --- */
+
+#define METHOD "/muster.Readiness/Drain"
+
+/* FALSE with an error if it is refused. */
+static gboolean
+ask (Served *s, const char *model, gint64 within_us, GError **error)
+{
+  Muster__DrainRequest request = MUSTER__DRAIN_REQUEST__INIT;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  request.model = (char *)model;
+  request.within_us = within_us;
+  g_autoptr (GBytes) bytes = served_ask (s, METHOD, &request.base, NULL, error);
+  if (bytes == NULL)
+    return FALSE;
+  const Muster__DrainResponse *response =
+      muster_unpack (&muster__drain_response__descriptor, g_bytes_get_data (bytes, NULL),
+                     g_bytes_get_size (bytes), arena, "drain", error);
+  MUSTER_EXPECT_TRUE (response != NULL && response->n_models == 1 &&
+                      g_str_equal (response->models[0], "digits"));
+  return response != NULL;
+}
+
+MUSTER_TEST (Drain, on_request_is_told_to_chiefs_of_a_server_that_goes_on)
+{
+  g_auto (Served) s = served_start ();
+  g_autoptr (MusterSession) session = served_session (&s, NULL);
+  g_autoptr (MusterLease) lease = served_claim (session, NULL);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  gint64 until_us = 0, later_us = 0;
+
+  MUSTER_EXPECT_TRUE (ask (&s, "", 20 * MUSTER_SECOND, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_TRUE (hears (lease, &until_us));
+  MUSTER_EXPECT_EQ (health (&s), NAME_OF (SERVING));
+  MUSTER_EXPECT_TRUE (served_status (&s, arena)->draining_us == 0);
+  g_autoptr (MusterSession) another = served_session (&s, NULL);
+  MUSTER_EXPECT_TRUE (another != NULL);
+
+  MUSTER_EXPECT_TRUE (ask (&s, "digits", 300 * MUSTER_SECOND, &error));
+  const gint64 deadline_us = test_deadline ();
+  do {
+    MUSTER_EXPECT_TRUE (muster_lease_is_draining (lease, &later_us));
+    g_usleep (1000);
+  } while (later_us < until_us + 100 * MUSTER_SECOND && g_get_monotonic_time () < deadline_us);
+  MUSTER_EXPECT_GT (later_us, until_us + 100 * MUSTER_SECOND);
+}
+
+MUSTER_TEST (Drain, on_request_names_a_model_that_has_no_chief)
+{
+  g_auto (Served) s = served_start ();
+  g_autoptr (MusterSession) session = served_session (&s, NULL);
+  g_autoptr (MusterLease) lease = served_claim (session, NULL);
+  g_autoptr (GError) other = NULL, over = NULL;
+
+  MUSTER_EXPECT_FALSE (ask (&s, "letters", MUSTER_SECOND, &other));
+  MUSTER_EXPECT_SAYS (other, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "no chief of letters trains");
+  MUSTER_EXPECT_FALSE (muster_lease_is_draining (lease, NULL));
+
+  MUSTER_EXPECT_TRUE (
+      muster_lease_announce_phase (lease, MUSTER_CHIEF_OVER, test_deadline (), NULL, NULL));
+  MUSTER_EXPECT_FALSE (ask (&s, "", MUSTER_SECOND, &over));
+  MUSTER_EXPECT_ERROR (over, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+}
+
+/* Is the next chief asked, too? */
+static gboolean
+is_next_asked (MusterChiefDrain drain)
+{
+  g_auto (Served) s = served_start ();
+  g_autoptr (MusterSession) one = served_session (&s, NULL);
+  g_autoptr (MusterSession) two = served_session (&s, NULL);
+  g_autoptr (MusterLease) first = served_claim (one, NULL);
+  g_autoptr (GError) error = NULL;
+  gint64 until_us;
+  MUSTER_EXPECT_TRUE (announce (first, MUSTER_DRAIN_OFFERED));
+  MUSTER_EXPECT_TRUE (ask (&s, "", 300 * MUSTER_SECOND, &error));
+  MUSTER_EXPECT_TRUE (hears (first, &until_us));
+  MUSTER_EXPECT_TRUE (announce (first, drain));
+  const MusterClaim claim = {.model = "digits", .task = "worker:1", .epoch = 9};
+  g_autoptr (MusterLease) second =
+      muster_session_claim (two, &claim, NULL, test_deadline (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  /* What it is told comes before the answer to a call that it makes later. */
+  MUSTER_EXPECT_TRUE (second != NULL && announce (second, MUSTER_DRAIN_OFFERED));
+  MUSTER_EXPECT_TRUE (second != NULL && muster_lease_check (second, NULL));
+  return second != NULL && muster_lease_is_draining (second, &until_us);
+}
+
+MUSTER_TEST (Drain, on_request_is_the_next_chiefs_where_the_one_before_has_not_saved)
+{
+  MUSTER_EXPECT_TRUE (is_next_asked (MUSTER_DRAIN_OFFERED));
+  MUSTER_EXPECT_FALSE (is_next_asked (MUSTER_DRAIN_SAVED));
 }

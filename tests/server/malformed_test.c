@@ -25,6 +25,7 @@ static const char *const methods[] = {
     "/muster.Readiness/Report",
     "/muster.Readiness/Status",
     "/muster.Readiness/CreateKnown",
+    "/muster.Readiness/Drain",
 };
 
 /* Sends what may be nonsense: any answer will do, but there must be one. */

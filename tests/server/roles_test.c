@@ -243,6 +243,33 @@ MUSTER_TEST (Roles, only_an_administrator_takes_a_model_from_another_chief)
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
+static gboolean
+drain_as (const char *address, const char *token, GError **error)
+{
+  g_autoptr (MusterRpcCredentials) own = read_token (token, token, FALSE);
+  g_autoptr (MusterRpcClient) client = muster_rpc_client_new (address, own);
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  const MusterRpcOptions options = {.deadline_us = test_deadline ()};
+  g_autoptr (GBytes) answer =
+      muster_rpc_client_call (client, "/muster.Readiness/Drain", &rope, &options, NULL, error);
+  return answer != NULL;
+}
+
+MUSTER_TEST (Roles, only_an_administrator_drains)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f, FALSE);
+  g_autoptr (GError) error = NULL, refused = NULL;
+
+  heard_begin (G_LOG_LEVEL_INFO);
+  MUSTER_EXPECT_FALSE (drain_as (f.address, "works", &refused));
+  expect_refused (refused, "Drain needs the role 'admin'");
+  MUSTER_EXPECT_FALSE (drain_as (f.address, "rules", &error)); /* there is no chief */
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_TRUE (heard_wait ("audit", "Drain by *, token of line 3: no chief of any model*"));
+  heard_end ();
+}
+
 static MusterLease *
 claim_epoch (MusterSession *session, gint64 epoch, GError **error)
 {

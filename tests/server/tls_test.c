@@ -119,6 +119,7 @@ MUSTER_TEST (Secured, refuses_who_lacks_the_token_but_reports_its_health)
       "/muster.Readiness/Renew",
       "/muster.Readiness/Claim",
       "/muster.Readiness/Announce",
+      "/muster.Readiness/Drain",
       "/muster.Files/Read",
       "/muster.Files/Hold",
   };

@@ -317,6 +317,72 @@ announce (MusterLease *lease, MusterChiefPhase phase, gint64 step)
   return is_told;
 }
 
+static gboolean
+announce_drain (MusterLease *lease, MusterChiefDrain drain)
+{
+  MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
+  announcement.drain = drain;
+  return muster_lease_announce (lease, &announcement, test_deadline (), NULL, NULL);
+}
+
+static gboolean
+ask_to_drain (Fixture *f)
+{
+  g_autofree char *address = g_strdup_printf ("127.0.0.1:%d", f->coordinator.port);
+  g_autoptr (MusterRpcClient) client = muster_rpc_client_new (address, NULL);
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  const MusterRpcOptions options = {.deadline_us = test_deadline ()};
+  Muster__DrainRequest request = MUSTER__DRAIN_REQUEST__INIT;
+  request.within_us = 20 * MUSTER_SECOND;
+  g_autoptr (GBytes) packed = muster_pack (&request.base);
+  muster_rope_append (&rope, packed);
+  g_autoptr (GBytes) answer =
+      muster_rpc_client_call (client, "/muster.Readiness/Drain", &rope, &options, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return answer != NULL;
+}
+
+static gboolean
+is_draining_soon (MusterLease *lease)
+{
+  const gint64 until = g_get_monotonic_time () + PATIENCE_US;
+  while (!muster_lease_is_draining (lease, NULL) && g_get_monotonic_time () < until)
+    g_usleep (1000);
+  return muster_lease_is_draining (lease, NULL);
+}
+
+MUSTER_TEST (Coordinator, that_stops_lets_chiefs_train_and_waits_for_none)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (MusterSession) session = open_session (&f, &f.chiefs);
+  g_autoptr (MusterLease) lease = claim (session, NULL);
+  MUSTER_EXPECT_TRUE (announce_drain (lease, MUSTER_DRAIN_OFFERED));
+
+  muster_server_drain (f.coordinator.server, 20 * MUSTER_SECOND);
+
+  MUSTER_EXPECT_TRUE (muster_server_is_drained (f.coordinator.server, NULL));
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_TRAINING, 1));
+  MUSTER_EXPECT_TRUE (muster_lease_check (lease, NULL)); /* which reads what it was told */
+  MUSTER_EXPECT_FALSE (muster_lease_is_draining (lease, NULL));
+}
+
+MUSTER_TEST (Coordinator, drains_a_job_as_its_master_does)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (MusterSession) session = open_session (&f, &f.chiefs);
+  g_autoptr (MusterLease) lease = claim (session, NULL);
+  MUSTER_EXPECT_TRUE (announce_drain (lease, MUSTER_DRAIN_OFFERED));
+  MUSTER_EXPECT_FALSE (muster_lease_is_draining (lease, NULL));
+
+  MUSTER_EXPECT_TRUE (ask_to_drain (&f));
+
+  MUSTER_EXPECT_TRUE (is_draining_soon (lease));
+  MUSTER_EXPECT_FALSE (muster_server_is_drained (f.chiefs.server, NULL)); /* nobody asked it */
+  MUSTER_EXPECT_TRUE (announce_drain (lease, MUSTER_DRAIN_SAVED));
+  MUSTER_EXPECT_TRUE (muster_server_is_drained (f.chiefs.server, NULL)); /* it is told as well */
+}
+
 /* As the chief's gateway may be, which has a socket besides. */
 MUSTER_TEST (Coordinator, may_be_the_master_itself)
 {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job on a TensorFlow cluster with a coordinator: a server without TensorFlow and without the model, which the steps don't pass."""
+import json
 import subprocess
 
 import cluster_gate
@@ -84,6 +85,27 @@ class Chiefs(Coordinated):
         self.cluster.start("chief:0")
         self.finish()
         self.assertEqual(self.ready("chief:0"), ["initialised", "joined"])
+
+
+    def test_save_and_hold_when_the_job_is_drained(self):
+        """As before the parameter server is stopped, which then costs no step."""
+        self.begin()
+        drain = subprocess.Popen([peer.MUSTER, "drain", "grpc://" + self.address, "--grace=60s", "--json"], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, text=True, preexec_fn=peer.die_with_parent)
+        self.addCleanup(drain.stdout.close)
+        self.addCleanup(drain.wait)
+        self.addCleanup(drain.kill)
+        peer.await_true(lambda: self.allow(1, *self.tasks) or drain.poll() is not None, "it is drained")
+        drained = json.loads(drain.stdout.read())
+        self.assertEqual((drain.returncode, drained["saved"]), (0, True))
+        self.assertEqual(drained["durable_step"], self.read("last"))
+        self.session.close()
+        self.cluster.kill("ps:0")
+        self.cluster.start("ps:0")
+        self.finish()
+        self.assertEqual(self.ready("chief:0"), ["initialised", "restored"])
+        trained = [event for event in self.events("chief:0") if event["event"] == "trained"]
+        self.assertEqual(trained[-1]["goodput"]["steps_again"], 0)
 
 
 class Dies(Coordinated):

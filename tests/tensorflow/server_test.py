@@ -145,7 +145,7 @@ class TooMuch(peer.TestCase):
         self.assertIn("--max-op-bytes", peer.muster("serve", "--max-op-bytes=-5", code=3))
 
 
-# The commands that ask a master, and ways to use each; of these, status takes a bare target.
+# The commands that ask a master, and ways to use each; of these, status and drain take a bare target.
 GONE = {
     "prepare": [["--meta-graph=" + DIGITS]],
     "wait": [["--meta-graph=" + DIGITS], ["--model=digits"]],
@@ -154,6 +154,7 @@ GONE = {
     "status": [[], ["--ready"], ["--json"]],
     "run": [["--meta-graph=" + DIGITS, "--fetch=global_step:0"]],
     "save": [["--meta-graph=" + DIGITS, "--checkpoint-dir=never"]],
+    "drain": [[], ["--model=digits", "--json"]],
     "finish": [["--model=digits"], ["--meta-graph=" + DIGITS]],
 }
 ASK_NOBODY = {"serve", "inspect", "evaluate", "certs", "checkpoint", "help"}
@@ -175,7 +176,7 @@ class Nobody(peer.TestCase):
 
     def check_that_all_say_so(self, target):
         def ask(name, way):
-            where = target if name == "status" else "--master=" + target
+            where = target if name in ("status", "drain") else "--master=" + target
             return peer.muster(name, where, *way, "--timeout=2", code=2)
         with concurrent.futures.ThreadPoolExecutor(4) as threads:
             asked = [(name, way, threads.submit(ask, name, way)) for name, ways in GONE.items() for way in ways]

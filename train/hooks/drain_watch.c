@@ -33,8 +33,7 @@ void
 muster_drain_watch_open (MusterDrainWatch *self, const MusterSaveCall *call)
 {
   g_set_object (&self->lease, muster_session_manager_lease (call->session));
-  self->is_over = FALSE;
-  self->until_us = 0;
+  self->heard_us = self->until_us = 0;
   if (self->lease != NULL)
     announce (self, MUSTER_DRAIN_OFFERED, call->cancellable);
 }
@@ -42,7 +41,15 @@ muster_drain_watch_open (MusterDrainWatch *self, const MusterSaveCall *call)
 gboolean
 muster_drain_watch_is_due (const MusterDrainWatch *self, gint64 *until_us)
 {
-  return self->lease != NULL && !self->is_over && muster_lease_is_draining (self->lease, until_us);
+  return self->lease != NULL && muster_lease_is_draining (self->lease, until_us) &&
+         *until_us > muster_clock_now_us (muster_system_clock ()) &&
+         (self->heard_us == 0 || *until_us > muster_deadline_after (self->heard_us, PATIENCE_US));
+}
+
+void
+muster_drain_watch_note_heard (MusterDrainWatch *self, gint64 until_us)
+{
+  self->heard_us = until_us;
 }
 
 static gboolean
@@ -80,14 +87,18 @@ muster_drain_watch_await_end (MusterDrainWatch *self, const MusterSaveCall *call
 {
   MusterClock *clock = muster_system_clock ();
   g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, cancelled);
-  const gint64 patient_us = muster_deadline_after (self->until_us, PATIENCE_US);
   self->until_us = 0;
   announce (self, MUSTER_DRAIN_SAVED, call->cancellable);
   for (;;) {
     const gint64 now_us = muster_clock_now_us (clock);
     g_autoptr (GError) gone = NULL;
-    if (g_cancellable_is_cancelled (cancelled) || now_us >= patient_us)
+    if (g_cancellable_is_cancelled (cancelled))
       return TRUE;
+    (void)muster_lease_is_draining (self->lease, &self->heard_us); /* it may be prolonged */
+    if (now_us >= muster_deadline_after (self->heard_us, PATIENCE_US)) {
+      announce (self, MUSTER_DRAIN_OFFERED, call->cancellable);
+      return TRUE;
+    }
     if (g_cancellable_set_error_if_cancelled (call->cancellable, error))
       return FALSE;
     if (!is_there (call, scaffold, either.cancellable, &gone) &&

@@ -7,12 +7,12 @@
 
 G_BEGIN_DECLS
 
-/* What the hook that saves knows of a master that is about to stop (muster_lease_is_draining ()).
- * Belongs to the training thread. */
+/* What the hook that saves knows of a master that is about to stop, or of a job that is to save and
+ * hold as if it were (muster_lease_is_draining ()). Belongs to the training thread. */
 
 typedef struct {
   MusterLease *lease; /* (owned) (nullable) the session's */
-  gboolean is_over;   /* nothing more is saved for it in this session */
+  gint64 heard_us;    /* nothing more is saved for what lasts until about then; 0: nothing yet */
   gint64 until_us;    /* the model is saved, and the master is to stop by then; else 0 */
 } MusterDrainWatch;
 
@@ -23,6 +23,8 @@ void muster_drain_watch_open (MusterDrainWatch *self, const MusterSaveCall *call
 
 /* TRUE if the master is about to stop, at *until_us (system clock), and that wasn't dealt with. */
 gboolean muster_drain_watch_is_due (const MusterDrainWatch *self, gint64 *until_us);
+/* It is dealt with. */
+void muster_drain_watch_note_heard (MusterDrainWatch *self, gint64 until_us);
 
 /* The model is saved, and nothing trains it. */
 void muster_drain_watch_note_saved (MusterDrainWatch *self, gint64 until_us);
@@ -35,7 +37,7 @@ gboolean muster_drain_watch_end (MusterDrainWatch *self);
 
 /* Before the next step: tells the master, which then stops, and waits for that. Not earlier, as a
  * job that ends instead needs the master for it. FALSE with UNAVAILABLE, as a lost master, when it
- * has stopped; TRUE if it still runs a while after until_us, or cancelled (nullable) was. */
+ * has stopped; TRUE if it still runs a while after it was to stop, or cancelled (nullable) was. */
 gboolean muster_drain_watch_await_end (MusterDrainWatch *self, const MusterSaveCall *call,
                                        MusterScaffold *scaffold, GCancellable *cancelled,
                                        GError **error);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the hook that saves checkpoints does before its master stops. */
+/* What the hook that saves checkpoints does before its master stops, and where a job is to save and
+ * hold. */
 #include "base/error.h"
 #include "base/log_private.h"
 #include "saver/consistent_cut_private.h"
@@ -86,8 +87,8 @@ muster_checkpoint_hook_save_for_drain (MusterCheckpointSaverHook *self, const Mu
                                        gint64 until_us, gboolean *wants_stop, GError **error)
 {
   gboolean is_saved;
-  muster_log (G_LOG_LEVEL_MESSAGE, "drain", "MESSAGE", "the master is about to stop; saving");
-  self->drain.is_over = TRUE;
+  muster_log (G_LOG_LEVEL_MESSAGE, "drain", "MESSAGE", "the job is drained; saving");
+  muster_drain_watch_note_heard (&self->drain, until_us);
   const gboolean is_well = save_until (self, call, until_us, &is_saved, wants_stop, error);
   if (is_saved) {
     muster_drain_watch_note_saved (&self->drain, until_us);
@@ -96,7 +97,7 @@ muster_checkpoint_hook_save_for_drain (MusterCheckpointSaverHook *self, const Mu
   }
   if (is_well && !is_preempted (self))
     muster_log (G_LOG_LEVEL_WARNING, "drain", "MESSAGE",
-                "no checkpoint was saved before the master stops; the last durable step is "
+                "no checkpoint was saved in the time of the drain; the last durable step is "
                 "%" G_GINT64_FORMAT,
                 self->durable_step);
   muster_saver_release_cut (self->saver, call->session);
