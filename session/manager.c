@@ -5,6 +5,7 @@
 
 #include "base/fields_private.h"
 #include "base/require_private.h"
+#include "session/claim_by_private.h"
 #include "session/session_private.h"
 
 #define DEFAULT_RECOVERY_WAIT_US (30 * MUSTER_SECOND)
@@ -169,6 +170,12 @@ muster_session_manager_set_progress (MusterSessionManager *self, MusterSessionPr
   self->progress_data = user_data;
   g_clear_pointer (&self->progress_owner, g_bytes_unref);
   self->progress_owner = muster_data_owner (user_data, destroy);
+}
+
+void
+muster_session_manager_set_claim_by (MusterSessionManager *self, gint64 claim_by_us)
+{
+  self->claim_by_us = claim_by_us;
 }
 
 static void

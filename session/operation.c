@@ -456,6 +456,16 @@ try_until_done (MusterOperation *self, MusterAttempt attempt, GError **error)
 
 /* A run. */
 
+void
+muster_operation_set_deadline (MusterOperation *self, gint64 by_us)
+{
+  const gint64 until_us = muster_deadline_after (self->started_us, self->timeout_us);
+  self->deadline_us = by_us > 0 && self->timeout_us > 0 ? MIN (until_us, by_us) : until_us;
+  self->call_deadline_us =
+      self->timeout_us > 0 ? self->deadline_us
+                           : muster_deadline_after (self->started_us, MUSTER_SINGLE_POLL_LIMIT_US);
+}
+
 static void
 start (MusterOperation *self)
 {
@@ -463,10 +473,7 @@ start (MusterOperation *self)
   gint64 now_us = muster_clock_now_us (manager->clock);
   self->clock = manager->clock;
   self->started_us = now_us;
-  self->deadline_us = muster_deadline_after (now_us, self->timeout_us);
-  self->call_deadline_us = self->timeout_us > 0
-                               ? self->deadline_us
-                               : muster_deadline_after (now_us, MUSTER_SINGLE_POLL_LIMIT_US);
+  muster_operation_set_deadline (self, is_chiefs (self) ? manager->claim_by_us : 0);
   self->retries.policy = is_chiefs (self) ? &manager->preparing : &manager->waiting;
   self->reasons = muster_reasons_new (self->clock);
   self->report.final_step = -1;

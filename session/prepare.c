@@ -267,7 +267,10 @@ muster_operation_check_lease (MusterOperation *self, GError **error)
 static gboolean
 claim_in_session (MusterOperation *self, GError **error)
 {
-  return muster_operation_create_session (self, error) && claim (self, error);
+  if (!muster_operation_create_session (self, error) || !claim (self, error))
+    return FALSE;
+  muster_operation_set_deadline (self, 0); /* muster_session_manager_set_claim_by () is met */
+  return TRUE;
 }
 
 static gboolean

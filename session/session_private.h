@@ -36,6 +36,7 @@ struct _MusterSessionManager {
   MusterSessionProgress progress;
   gpointer progress_data;
   GBytes *progress_owner; /* (owned) (nullable) frees progress_data */
+  gint64 claim_by_us;     /* see muster_session_manager_set_claim_by () */
 };
 
 /* Initialises report (nullable), so that the caller can clear it even if the operation is refused.
@@ -123,6 +124,9 @@ typedef gboolean (*MusterAttempt) (MusterOperation *self, gint64 *cost_us, GErro
  * (transfer full) (nullable): fail with this error without an attempt. */
 MusterSession *muster_operation_run (MusterOperation *self, MusterAttempt attempt, GError *refusal,
                                      MusterSessionReport *report, GError **error);
+
+/* The deadline is that of the timeout, or by_us (0: none) if that is earlier. */
+void muster_operation_set_deadline (MusterOperation *self, gint64 by_us);
 
 /* Ends the current phase and begins another: a static string, or NULL for none. Times of one name
  * are added. */

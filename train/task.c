@@ -228,6 +228,9 @@ take_role (Task *self, MusterElasticRole role)
   session->timeout_us = muster_elastic_timeout (self->elastic, session->timeout_us);
   /* The others train the model that a takeover continues: a chief that dies soon says nothing of
    * it. */
+  /* Without positions nobody undoes a step that was cut off, whoever made it. */
+  session->continue_without_positions |=
+      session->own_masters && muster_elastic_is_takeover (self->elastic);
   session->restore.count_deaths =
       session->restore.count_deaths && !muster_elastic_is_takeover (self->elastic);
   tell_role (self, !session->is_worker);
@@ -310,9 +313,10 @@ static gboolean
 should_pause (Task *self)
 {
   MusterHook *position = self->round.position;
-  g_autofree char *why = self->elastic != NULL && muster_position_may_pause (position)
-                             ? muster_elastic_why_paused (self->elastic, &self->seen)
-                             : NULL;
+  g_autofree char *why =
+      self->elastic != NULL && position != NULL && muster_position_may_pause (position)
+          ? muster_elastic_why_paused (self->elastic, &self->seen)
+          : NULL;
   if (position != NULL)
     muster_training_hook_set_paused (self->round.hook, why);
   return why != NULL;
@@ -325,7 +329,7 @@ run_step (Task *self)
   const char *train_op = muster_scaffold_train_op (round->scaffold);
   const MusterStep step = {
       .targets = &train_op, .n_targets = 1, .deadline_us = MUSTER_WAIT_FOREVER};
-  gboolean has_trained = FALSE;
+  gboolean has_trained = round->position == NULL;
   if (muster_monitored_session_should_stop (round->session))
     return END;
   if (should_pause (self))
@@ -359,6 +363,15 @@ pause_steps (Task *self)
 
 /* --- recover --- */
 
+/* No call lasts longer than the chief leads, but one may end a little earlier. */
+static gboolean
+is_given_up (const Task *self, gint64 until_us)
+{
+  return muster_clock_now_us (muster_system_clock ()) >= until_us ||
+         (until_us != MUSTER_WAIT_FOREVER &&
+          muster_error_is (self->failure, MUSTER_ERROR_DEADLINE_EXCEEDED));
+}
+
 /* A chief that gives up has another round, without the lease. */
 static State
 recover (Task *self)
@@ -372,7 +385,7 @@ recover (Task *self)
     begin_steps (self);
     return STEP;
   }
-  if (muster_clock_now_us (muster_system_clock ()) >= until_us)
+  if (is_given_up (self, until_us))
     muster_elastic_give_way (self->elastic);
   return END;
 }

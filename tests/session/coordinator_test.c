@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/session/local_master.h"
+#include "session/claim_by_private.h"
 #include "session/manager.h"
 #include "tests/server/served.h"
 
@@ -510,6 +511,76 @@ MUSTER_TEST (Coordinator, keeps_what_stood_where_a_chiefs_own_master_fails)
   MUSTER_ASSERT_NOT_NULL (before);
   MUSTER_EXPECT_TRUE (before->prepared);
   MUSTER_EXPECT_EQ (before->step, 7);
+}
+
+/* --- a chief whose own master hangs --- */
+
+/* A port at which nothing is ever answered. */
+static guint
+listen_silently (GSocketListener *listener)
+{
+  g_autoptr (GInetAddress) host = g_inet_address_new_loopback (G_SOCKET_FAMILY_IPV4);
+  g_autoptr (GSocketAddress) any = g_inet_socket_address_new (host, 0);
+  g_autoptr (GSocketAddress) bound = NULL;
+  g_autoptr (GError) error = NULL;
+  (void)g_socket_listener_add_address (listener, any, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP,
+                                       NULL, &bound, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return bound != NULL ? g_inet_socket_address_get_port (G_INET_SOCKET_ADDRESS (bound)) : 0;
+}
+
+static MusterSession *
+prepare_by (Fixture *f, MusterMaster *master, gint64 claim_by_us, MusterPrepareOptions options,
+            GError **error)
+{
+  g_autoptr (MusterSessionManager) manager = manager_of (f, "worker:0");
+  options.init_op = "init";
+  options.timeout_us = PATIENCE_US;
+  muster_session_manager_set_claim_by (manager, claim_by_us);
+  return muster_session_manager_prepare_session (manager, master, &options, NULL, NULL, error);
+}
+
+MUSTER_TEST (Coordinator, has_a_chief_give_up_in_time_whose_master_hangs)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GSocketListener) silent = g_socket_listener_new ();
+  g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%u", listen_silently (silent));
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_remote_master_new (target, &error);
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+
+  g_autoptr (MusterSession) none =
+      prepare_by (&f, master, now_us + MUSTER_SECOND / 2, (MusterPrepareOptions){0}, &error);
+
+  MUSTER_EXPECT_NULL (none);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_LT (muster_clock_now_us (muster_system_clock ()), now_us + PATIENCE_US / 2);
+}
+
+static gboolean
+note_deadline (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us,
+               GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data,
+               GError **error G_GNUC_UNUSED)
+{
+  *(gint64 *)user_data = deadline_us;
+  return TRUE;
+}
+
+MUSTER_TEST (Coordinator, lets_a_chief_take_its_time_once_it_has_claimed)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = connect_to (&f, &f.chiefs);
+  const gint64 claim_by_us = muster_clock_now_us (muster_system_clock ()) + PATIENCE_US / 2;
+  gint64 deadline_us = 0;
+
+  g_autoptr (MusterSession) session = prepare_by (
+      &f, master, claim_by_us,
+      (MusterPrepareOptions){.init_func = note_deadline, .init_func_data = &deadline_us}, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (session != NULL);
+  MUSTER_EXPECT_GT (deadline_us, claim_by_us);
 }
 
 /* --- a coordinator that dies --- */

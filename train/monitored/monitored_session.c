@@ -9,6 +9,7 @@
 #include "base/log_private.h"
 #include "base/require_private.h"
 #include "master/step_check_private.h"
+#include "session/claim_by_private.h"
 #include "session/failed_private.h"
 #include "train/completion/sync_replicas_private.h"
 #include "train/monitored/monitored_session_private.h"
@@ -463,7 +464,9 @@ muster_monitored_session_recover (MusterMonitoredSession *self, gint64 until_us,
   G_GNUC_UNUSED g_auto (Call) call = begin_call (self);
   self->deadline_us = MUSTER_WAIT_FOREVER;
   self->until_us = until_us;
+  muster_session_manager_set_claim_by (self->manager, until_us);
   const gboolean is_made = muster_monitored_ensure (self, NULL, error);
+  muster_session_manager_set_claim_by (self->manager, 0);
   self->until_us = 0;
   return is_made;
 }
