@@ -79,7 +79,8 @@ typedef enum {
  * @durable_step: last step with a durable checkpoint; -1: none
  * @durable: that checkpoint (owned, nullable)
  * @durable_age_us: since when, in microseconds
- * @detail: for messages: the checkpoint being restored (owned, nullable)
+ * @detail: for messages: the checkpoint being restored; of a chief that trains, why it has no
+ *   session (owned, nullable)
  * @alive: its lease is held
  * @lost_age_us: since when its lease is lost, in microseconds
  * @prepared: its variables were made ready and not reset since

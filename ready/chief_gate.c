@@ -12,6 +12,12 @@ muster_chief_decides (const MusterAnnouncement *chief)
          (muster_chief_phase_is_preparing (chief->phase) || chief->phase == MUSTER_CHIEF_OVER);
 }
 
+gboolean
+muster_chief_has_session (const MusterAnnouncement *chief)
+{
+  return chief->phase != MUSTER_CHIEF_TRAINING || chief->detail == NULL || *chief->detail == '\0';
+}
+
 static const char *
 doing (MusterChiefPhase phase)
 {

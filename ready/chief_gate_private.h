@@ -12,6 +12,9 @@ G_BEGIN_DECLS
 /* TRUE if the chief's phase alone decides. chief may be NULL. */
 gboolean muster_chief_decides (const MusterAnnouncement *chief);
 
+/* FALSE of a chief that trains, and has announced that it lost its session, and why. */
+gboolean muster_chief_has_session (const MusterAnnouncement *chief);
+
 /* Sets *readiness to a copy of the ops' result, limited by chief, and to chief (transfer full)
  * (nullable). */
 void muster_readiness_apply_chief (MusterReadiness *readiness, const MusterReadiness *ops,

@@ -500,7 +500,8 @@ apply_phase (Model *model, const MusterAnnouncement *announced, gint64 now_us)
   if (announced->phase == MUSTER_CHIEF_UNKNOWN || is_reset_phase (model, announced->phase))
     return;
   model->reset_phase = MUSTER_CHIEF_UNKNOWN;
-  if (announced->phase != model->chief.phase)
+  if (announced->phase != model->chief.phase ||
+      muster_chief_has_session (announced) != muster_chief_has_session (&model->chief))
     model->phase_us = now_us;
   model->chief.phase = announced->phase;
   set_nullable (&model->chief.detail, announced->detail);

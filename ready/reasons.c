@@ -7,6 +7,7 @@
 #include "base/names_private.h"
 #include "graph/device_name_private.h"
 #include "ready/backoff.h"
+#include "ready/chief_gate_private.h"
 #include "ready/member_private.h"
 
 #include <string.h>
@@ -467,22 +468,28 @@ chief_reason (const MusterReadiness *readiness)
   gboolean has_prepared =
       chief->phase == MUSTER_CHIEF_PREPARED || chief->phase == MUSTER_CHIEF_TRAINING;
   GString *text = g_string_new (NULL);
+  const gboolean is_without = chief->alive && !muster_chief_has_session (chief);
   if (is_lost)
     g_string_append_printf (text, "%s while it was ", muster_announcement_end_word (chief));
-  g_string_append (text, chief->phase == MUSTER_CHIEF_LOCAL_INIT
-                             ? "in local init"
-                             : muster_chief_phase_name (chief->phase));
+  g_string_append (text, chief->phase == MUSTER_CHIEF_LOCAL_INIT ? "in local init"
+                         : is_without                            ? "without a session"
+                                      : muster_chief_phase_name (chief->phase));
   if (or_null (chief->detail) != NULL && muster_chief_phase_is_preparing (chief->phase))
     g_string_append_printf (text, " %s", chief->detail);
   if (has_left)
     g_string_append (text, " the model and exited");
   if (who != NULL)
     g_string_append_printf (text, " (%s)", who);
+  if (is_without)
+    g_string_append_printf (text, ": %s", chief->detail);
   if (is_lost && chief->failed && or_null (chief->ended) != NULL)
     g_string_append_printf (text, ": %s", chief->ended);
-  MusterReason *it =
-      reason_new ("chief", is_lost ? "lost" : state_of_phase (chief->phase),
-                  readiness->is_ready || (has_prepared && !is_lost), g_string_free (text, FALSE));
+  MusterReason *it = reason_new ("chief",
+                                 is_lost      ? "lost"
+                                 : is_without ? "no-session"
+                                              : state_of_phase (chief->phase),
+                                 readiness->is_ready || (has_prepared && !is_lost && !is_without),
+                                 g_string_free (text, FALSE));
   it->owner = g_strdup (or_null (chief->task) != NULL ? chief->task : or_null (chief->who));
   return it;
 }

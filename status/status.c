@@ -99,6 +99,8 @@ muster_status_chief (const Muster__Announcement *model)
   g_autofree char *lost = muster_format_duration (model->lost_age_us);
   if (model->phase == MUSTER__PHASE__OVER)
     return g_strdup_printf ("ended the job %s ago", age);
+  if (model->alive && model->phase == MUSTER__PHASE__TRAINING && has (model->detail))
+    return g_strdup_printf ("no session for %s: %s", age, model->detail);
   if (model->alive)
     return g_strdup_printf ("%s%s%s for %s", phase, has (model->detail) ? " " : "", model->detail,
                             age);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log_private.h"
+#include "base/safe_text_private.h"
 #include "saver/restore.h"
 #include "saver/tiered.h"
 #include "train/monitored/run_context_private.h"
@@ -20,6 +21,8 @@
 #define ANNOUNCE_US       (5 * MUSTER_SECOND)
 /* The end of the job must be announced, as tasks that start late would wait for it. */
 #define ANNOUNCE_OVER_US (30 * MUSTER_SECOND)
+#define ANNOUNCE_LOSS_US (2 * MUSTER_SECOND)
+#define LONGEST_LOSS     200 /* bytes of why */
 /* A run that trains this long shows that the checkpoint it restored is good. */
 #define GOOD_AFTER_US   (10 * MUSTER_SECOND)
 #define REPORT_EVERY_US (MUSTER_SECOND / 20)
@@ -42,6 +45,7 @@ struct _MusterTrainingHook {
   MusterClock *clock;             /* (owned) */
   MusterGoodputMeter *meter;      /* (owned) from before begin on */
   MusterLease *lease;             /* (owned) (nullable) the session's */
+  char *lost;                     /* (owned) (nullable) why there is no session, as announced */
   MusterHook *position;           /* (owned) (nullable) trains so many batches instead of steps */
   gint64 n_batches;
   MusterTrainingState state;
@@ -103,6 +107,24 @@ announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 deadline_us,
     announcement.saves = &saves;
   }
   return muster_lease_announce (self->lease, &announcement, deadline_us, cancellable, error);
+}
+
+/* On a cluster the job's coordinator, or the gateway, may outlast what the session was lost with.
+ */
+static void
+announce_loss (MusterTrainingHook *self, const GError *why)
+{
+  MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
+  g_autofree char *text = muster_safe_text (why->message, -1, LONGEST_LOSS);
+  if (self->lease == NULL || !self->training->session.own_masters ||
+      g_strcmp0 (text, self->lost) == 0)
+    return;
+  g_free (self->lost);
+  self->lost = g_steal_pointer (&text);
+  announcement.phase = MUSTER_CHIEF_TRAINING;
+  announcement.detail = self->lost;
+  (void)muster_lease_announce (self->lease, &announcement, in_us (self, ANNOUNCE_LOSS_US), NULL,
+                               NULL);
 }
 
 /* Announces the progress if due. Returns FALSE only if the lease is lost; an announcement that
@@ -258,6 +280,7 @@ training_after_create (MusterHook *hook, MusterSession *session,
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
   g_set_object (&self->lease, muster_session_manager_lease (session));
+  g_clear_pointer (&self->lost, g_free);
   gint64 step = read_step (self, session, deadline_us, cancellable, error);
   if (step < 0 || !claim_directory (self, deadline_us, cancellable, error))
     return FALSE;
@@ -413,6 +436,7 @@ training_finalize (GObject *object)
   g_clear_pointer (&self->meter, muster_goodput_meter_unref);
   g_clear_object (&self->clock);
   g_free (self->paused);
+  g_free (self->lost);
   G_OBJECT_CLASS (muster_training_hook_parent_class)->finalize (object);
 }
 
@@ -589,6 +613,7 @@ on_lost (MusterSessionObserver *observer G_GNUC_UNUSED, const GError *why, guint
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (user_data);
   self->trained->n_recoveries = n;
+  announce_loss (self, why);
   if (self->saver != NULL)
     (void)muster_saver_clear_crash_loop (self->saver, NULL);
   muster_training_observer_lost (self->training->observer, why, n, pause_us);

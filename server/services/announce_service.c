@@ -5,6 +5,7 @@
 #include "server/services/announce_service.h"
 
 #include "base/log_bounded_private.h"
+#include "ready/chief_gate_private.h"
 #include "rpc/proto/muster.pb-c.h"
 #include "server/core/alarm.h"
 #include "server/core/drain.h"
@@ -140,12 +141,13 @@ follow_registry (MusterAnnounceService *self, const char *model)
   g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (self->server->registry, model);
   const gboolean is_wanted = chief != NULL && chief->prepared && chief->phase != MUSTER_CHIEF_OVER;
   const gboolean is_coordinated = lease != NULL && *lease->session_handle == '\0';
+  const gboolean is_ready = is_wanted && muster_chief_has_session (chief);
   const gint64 epoch = lease != NULL ? lease->epoch : 0;
   if (lease != NULL && chief != NULL && !is_coordinated)
     before = follow (self, lease, is_wanted);
   g_mutex_unlock (&self->lock);
   if (is_coordinated && chief != NULL)
-    muster_chief_registry_set_ready (self->server->registry, model, epoch, is_wanted);
+    muster_chief_registry_set_ready (self->server->registry, model, epoch, is_ready);
   muster_readiness_tracker_stop (before);
 }
 

@@ -344,6 +344,18 @@ MUSTER_TEST (Reason, follows_the_chief_through_its_phases)
                        "restoring model.ckpt-1200 (worker:0 at host:4711)");
 }
 
+MUSTER_TEST (Reason, has_why_a_chief_that_trained_is_without_a_session)
+{
+  g_auto (Fixture) it = {0};
+  set_up (&it);
+  it.chief.detail = (char *)"ps:0 doesn't answer";
+  const MusterReason *chief = in_phase (&it, MUSTER_CHIEF_TRAINING);
+  MUSTER_EXPECT_STREQ (chief->state, "no-session");
+  MUSTER_EXPECT_FALSE (chief->is_well);
+  MUSTER_EXPECT_STREQ (chief->text,
+                       "without a session (worker:0 at host:4711): ps:0 doesn't answer");
+}
+
 MUSTER_TEST (Reason, reports_a_chief_that_was_lost_and_in_which_phase)
 {
   g_auto (Fixture) it = {0};

@@ -114,6 +114,16 @@ MUSTER_TEST (StatusState, tells_a_crash_a_failure_and_a_preemption_apart)
   MUSTER_EXPECT_STREQ (why_preempted, "preempted 3.0 s ago, while training");
 }
 
+MUSTER_TEST (StatusChief, that_lost_its_session_has_why)
+{
+  Muster__Announcement model = trained (TRUE);
+  model.phase_age_us = 3 * MUSTER_SECOND;
+  model.detail = (char *)"ps:0 doesn't answer";
+  g_autofree char *chief = muster_status_chief (&model);
+
+  MUSTER_EXPECT_STREQ (chief, "no session for 3.0 s: ps:0 doesn't answer");
+}
+
 MUSTER_TEST (StatusStall, is_named_once_it_is_long)
 {
   Muster__StatusResponse status = MUSTER__STATUS_RESPONSE__INIT;
