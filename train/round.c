@@ -43,6 +43,13 @@ has_positions (const MusterTraining *training)
   return has_rows (training) && !training->without_positions && !is_synchronised (training);
 }
 
+/* Tasks with masters of their own have a part of the rows each, whoever is present. */
+static gboolean
+is_dealt (const MusterTraining *training)
+{
+  return training->is_elastic && !training->session.own_masters;
+}
+
 static gboolean
 sets_own (const MusterMonitoredTrainingOptions *session)
 {
@@ -69,21 +76,16 @@ check (const MusterTraining *training, GError **error)
     wrong = "epochs need batches to feed; set a step to train until instead";
   else if (training->epochs > 0 && training->until_step > 0)
     wrong = "set either a final step or a number of epochs, not both";
-  else if (training->is_elastic && !has_positions (training))
+  else if (is_dealt (training) && !has_positions (training))
     wrong = "an elastic job needs batches with positions, which its tasks deal among themselves";
+  else if (training->is_elastic && training->min_tasks > 0 && !has_positions (training))
+    wrong = "min_tasks needs batches with positions; tasks without them don't wait between steps";
   else if (sets_own (&training->session))
     wrong = "a training has hooks, observers, a saver, will_run, will_feed and waiting of its own; "
             "don't set those of its session";
   if (wrong != NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
   return muster_train_check_feeds (training, error);
-}
-
-/* Tasks with masters of their own have a part of the rows each, whoever is present. */
-static gboolean
-is_dealt (const MusterTraining *training)
-{
-  return training->is_elastic && !training->session.own_masters;
 }
 
 /* Creates the scaffold; its model has positions if batches are fed. */

@@ -18,7 +18,8 @@ G_BEGIN_DECLS
  * stop at any time: one of them becomes the chief, and batches are dealt to the tasks that are
  * present. It needs @batches, and a master that keeps members (`muster serve`). With `own_masters`,
  * whose masters have a coordinator that does, each task keeps @task_number and its part of the
- * rows; a worker with a `checkpoint_dir` becomes the chief when there is none
+ * rows; a worker with a `checkpoint_dir` becomes the chief when there is none. There it needs no
+ * @batches, but without positions @min_tasks is 0, and half a step of a chief that is gone may stay
  * @min_tasks: (attributes flag=min-tasks max=65536 of=train): minimum number of tasks of an elastic
  * job
  *   (@is_elastic): with fewer, training waits; 0: 1. Of different values, the largest counts

@@ -99,8 +99,7 @@ has_own_master (const MusterCliOptions *options)
 static gboolean
 is_coordinated (const MusterTrainOptions *command)
 {
-  return command->common.coordinator != NULL && command->positions &&
-         has_own_master (&command->common);
+  return command->common.coordinator != NULL && has_own_master (&command->common);
 }
 
 /* The positions' variables have to be on one task for all masters, as those of a model that names
@@ -338,7 +337,7 @@ take_role (MusterTrainOptions *command, MusterTrainRole *role, GError **error)
                         "local to train in this process");
   }
   if ((command->training.min_tasks > 0 || command->training.max_tasks > 0) && !role->is_elastic &&
-      !is_coordinated (command)) {
+      !(is_coordinated (command) && command->positions)) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "--min-tasks and --max-tasks need --task=auto, or on a TensorFlow cluster "
                         "--coordinator and --positions; otherwise --tasks is the number of tasks");

@@ -51,6 +51,7 @@ class Job(peer.TestCase):
     options = []  # of each task's command
     workers = 1
     epochs = EPOCHS
+    positions = "--positions"
     patience = peer.COMMAND_SECONDS  # with the tasks' ends
     before = {}  # the words before a task's commands
 
@@ -81,7 +82,7 @@ class Job(peer.TestCase):
         log = open(os.path.join(self.folder(), "log"), "w+", encoding="utf-8")
         self.addCleanup(log.close)
         words = ["train", "--meta-graph=" + self.meta, "--feed=x:0=@" + self.rows, "--batch-size=%d" % BATCH, "--epochs=%d" % self.epochs,
-                 "--positions", "--checkpoint-dir=" + self.run_dir, "--json", *self.options, *more]
+                 self.positions, "--checkpoint-dir=" + self.run_dir, "--json", *self.options, *more]
         process = subprocess.Popen([*self.before.get(name, ()), peer.MUSTER, *words], env=self.environment(name),
                                    stdin=subprocess.DEVNULL, stdout=log, preexec_fn=peer.die_with_parent)
         self.addCleanup(process.wait)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job on a TensorFlow cluster with a coordinator: a server without TensorFlow and without the model, which the steps don't pass."""
+import contextlib
 import json
 import subprocess
 
@@ -73,6 +74,16 @@ class Chiefs(Coordinated):
         self.assertEqual(self.ready("chief:0"), ["joined"])
         self.assertEqual(self.model()["phase"], "over")
 
+    def test_say_that_they_have_no_session(self):
+        self.begin()
+        self.session.close()
+        self.cluster.kill("ps:0")
+        peer.await_true(lambda: self.model()["detail"], "the chief says so")
+        self.assertFalse(self.model()["ready"])
+        self.assertRegex(peer.muster("status", "grpc://" + self.address), r"not ready  model\b.*\n  chief +chief:0 \(.*\)  no session for ")
+        self.cluster.start("ps:0")
+        self.finish()
+
     def test_give_way_when_their_own_server_is_away(self):
         self.begin()
         self.cluster.kill("chief:0")
@@ -106,6 +117,32 @@ class Chiefs(Coordinated):
         self.assertEqual(self.ready("chief:0"), ["initialised", "restored"])
         trained = [event for event in self.events("chief:0") if event["event"] == "trained"]
         self.assertEqual(trained[-1]["goodput"]["steps_again"], 0)
+
+
+class WithoutPositions(Coordinated):
+    positions = "--no-positions"
+
+    def test_tasks_are_members_and_a_worker_takes_the_chiefs_place(self):
+        self.train("chief:0")
+        self.train("worker:0")
+        self.allow(2, *self.tasks)
+        peer.await_true(lambda: self.model_has(4), "four steps are made")
+        job, = peer.muster_json("status", "grpc://" + self.address)["jobs"]
+        self.assertEqual([(task["task"], task["role"]) for task in job["members"]], [("chief:0", "chief"), ("worker:0", "worker")])
+        self.kill("chief:0")
+        self.allow(1, "worker:0")
+        peer.await_true(lambda: (model := self.model()) and model["alive"] and model["task"] == "worker:0", "the worker leads")
+        self.train("chief:0")
+        self.allow(60, *self.tasks)
+        for name, (process, _) in self.tasks.items():
+            self.assertEqual(process.wait(self.patience), 0, name)
+        self.assertEqual((self.ready("worker:0"), self.ready("chief:0")), (["joined", "continued"], ["joined"]))
+        self.assertEqual(self.model()["phase"], "over")
+
+    def model_has(self, steps):
+        with contextlib.suppress(tf.errors.OpError):  # as before there is a model
+            return self.read("last") == steps
+        return False
 
 
 class Dies(Coordinated):
