@@ -24,6 +24,7 @@ import tensorflow as tf
 LONG = "MUSTER_LONG" in os.environ
 EVENTS = int(os.environ.get("MUSTER_EVENTS") or (200 if LONG else 8))
 SEED = int(os.environ.get("MUSTER_SEED") or random.SystemRandom().randrange(1 << 32))
+CUTS = [2, 4, 8, 20] if LONG else [2, 4, 8]  # s; a lease is 15
 PACE = 2  # steps of each task at a time
 STEPS = 40  # of all tasks together, while an event is waited for
 TRAIN_PREEMPTED = 6
@@ -167,7 +168,7 @@ class Soak(coordinator_test.Coordinated):
     def cut(self):
         """Its packets are dropped: nobody is told."""
         name = self.random.choice([*sorted(self.machines), "ps:0"])
-        seconds = self.random.choice([2, 4, 8])
+        seconds = self.random.choice(CUTS)
         self.away.update([name] if name in self.machines else self.machines)
         for each in self.away:
             machines.ip("link", "set", self.machines[each].port, "nomaster")
