@@ -332,11 +332,14 @@ training_after_run (MusterHook *hook, MusterRunContext *context, GError **error 
   return TRUE;
 }
 
-/* Returns FALSE if the last state couldn't be saved: then the job isn't over. */
+/* Returns FALSE if the last state couldn't be saved: then the job isn't over. Another task may have
+ * trained beyond the last step since that was saved. */
 static gboolean
 is_reached (MusterTrainingHook *self)
 {
-  if (self->saver != NULL && self->settled_step != self->state.step)
+  const gboolean has_last = self->position == NULL && !self->input_ended;
+  const gint64 last = has_last ? MIN (self->state.step, self->state.until_step) : self->state.step;
+  if (self->saver != NULL && self->settled_step < last)
     return FALSE;
   return self->input_ended ||
          (self->position != NULL ? muster_position_hook_is_over (self->position)
