@@ -25,7 +25,7 @@ def _options_type(argument, namespace):
     return info if info is not None and info.get_name().endswith(namespace.option_names) else None
 
 
-def _is_text(argument, namespace):
+def is_text(argument, namespace):
     """Whether it is a text or an array of texts, which a path may be."""
     held = type_of(argument)
     if int(held.get_tag()) == namespace.tag_array:
@@ -59,7 +59,7 @@ class Signature:
         self.has_report = "report" in self.names
         self.filled = next((name for name in self.names if name in _blocking.FILLED), None)
         self.cancellable = self.names.index("cancellable") if "cancellable" in self.names else None
-        self.texts = [argument.get_name() for argument in passed if _is_text(argument, namespace)]
+        self.texts = [argument.get_name() for argument in passed if is_text(argument, namespace)]
         self.bytes = [argument.get_name() for argument in passed
                       if getattr(_interface(argument, namespace), "get_name", str)() == "Bytes"]
         self.functions = {argument.get_name(): _interface(argument, namespace) for argument in passed
@@ -118,6 +118,7 @@ class Signature:
         for name in self.texts:
             if name in given:
                 given[name] = namespace.plain(given[name])
+                expect_text(self.name, name, given[name])
         for name in self.bytes:
             if isinstance(given.get(name), (bytes, bytearray, memoryview)):
                 given[name] = namespace.GLib.Bytes.new(bytes(given[name]))
@@ -145,6 +146,29 @@ class Signature:
         if name in self.nullable:
             return None
         raise TypeError("%s () misses the argument '%s'" % (self.name, name))
+
+
+def expect_text(function, name, value):
+    """Names the argument that has something else; PyGObject's own error doesn't."""
+    if value is not None and not isinstance(value, (str, bytes)) and not hasattr(value, "__iter__"):
+        raise TypeError("%s () needs a text for '%s', not %r" % (function, name, value))
+
+
+def naming_nearest(function):
+    """A function of Python's own, whose error for an unknown argument names the nearest, as those of the library's do."""
+
+    @functools.wraps(function)
+    def call(*args, **keywords):
+        try:
+            return function(*args, **keywords)
+        except TypeError:
+            known = function.__code__.co_varnames
+            unknown = next((name for name in keywords if name not in known), None)
+            if unknown is None:
+                raise
+        raise TypeError("%s () got an unexpected argument '%s'%s" % (function.__name__, unknown, near(unknown, known)))
+
+    return call
 
 
 def near(name, names):

@@ -138,6 +138,7 @@ class Mistakes(case.TestCase):
         job = muster.Training(scaffold=scaffold, master=MusterEngine.Master.new())
         self.assertTold(TypeError, "init_op", lambda: manager.prepare_session(MusterEngine.Master.new(), init_opp="init"))
         self.assertTold(TypeError, "timeout", lambda: session.fetch("loss:0", time_out=3))
+        self.assertTold(TypeError, "timeout", lambda: session.run("loss:0", {}, time_out=3))
         self.assertTold(TypeError, "max_to_keep", lambda: muster.SaverOptions(max_to_kep=3))
         self.assertTold(TypeError, "max_to_keep", lambda: muster.Saver(scaffold.meta_graph(), max_to_kep=3))
         self.assertTold(TypeError, "checkpoint_dir", lambda: muster.train(job, checkpint_dir="run") if False else muster.Training(
@@ -148,6 +149,13 @@ class Mistakes(case.TestCase):
         self.assertTold(AttributeError, "until_step", lambda: setattr(job, "untill_step", 7))
         self.assertTold(AttributeError, "set_interval", lambda: setattr(saver, "set_intervall", 7))
         self.assertTold(TypeError, "directory", lambda: saver.latest_checkpoint(directry="run"))
+
+    def test_name_the_argument_that_is_no_text(self):
+        manager = manage(case.linreg())
+        for name, call in (("init_op", lambda: manager.prepare_session(MusterEngine.Master.new(), init_op=5)), ("path", lambda: muster.Scaffold.load(5)),
+                           ("model", lambda: muster.Claim(5, "chief:0")), ("task", lambda: muster.Claim("m", task=5))):
+            with self.assertRaisesRegex(TypeError, "needs a text for '%s', not 5" % name):
+                call()
 
 
 class Paths(case.TestCase):

@@ -221,6 +221,7 @@ def _typed(graph, name, value):
 
 
 @_added_to("Session")
+@_calls.naming_nearest
 def run(self, fetches=(), feeds=None, *, targets=(), timeout=None, cancellable=None):
     """Runs a step. fetches: "y:0" gives a tensor, "train" (an operation) None; lists, tuples and dicts of names give the same of values.
     feeds: a dict of names and values; arrays are borrowed until the call returns. Values for a placeholder get its type."""
@@ -243,6 +244,7 @@ def __exit__(self, *failure):
 
 
 @_added_to("MonitoredSession")
+@_calls.naming_nearest
 def run(self, fetches=(), feeds=None, *, targets=(), with_hooks=True, timeout=None):  # noqa: F811
     """As Session.run (), around which the hooks are called; in another session if the master has lost this one."""
     return _prepare_monitored_run(self, fetches, feeds, targets=targets, with_hooks=with_hooks, timeout=timeout)(None)
@@ -347,6 +349,9 @@ def _make_options(cls, new, args, fields):
         raise TypeError("%s () takes %s in order, and other options by name" % (cls.__name__, ", ".join(names) or "nothing"))
     fields = {**dict(zip(names, args)), **fields}
     given = [_options.plain(fields.pop(name, None)) for name in names]
+    for argument, value in zip(new.get_arguments() if new is not None else (), given):
+        if _calls.is_text(argument, _Namespace):
+            _calls.expect_text(cls.__name__, argument.get_name(), value)
     options = cls.new(*given) if new is not None else _blank(cls)
     for name, value in fields.items():
         _set_option(options, name, value)
