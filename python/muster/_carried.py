@@ -4,21 +4,35 @@
 A process has one GLib, that which was loaded first, since each is found by the same names.
 """
 import ctypes
+import importlib.util
 import os
+import re
 import sys
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _CARRIED = os.path.join(_FOLDER, "carried")
+_TOO_NEW = (3, 51)  # PyGObject over another libgirepository, which needs a newer GLib
+
+
+def _finds_too_new():
+    """Whether the gi that would be imported is too new, by the name of the folder beside it that tells its version."""
+    if "gi" in sys.modules:
+        return False
+    found = importlib.util.find_spec("gi")
+    if found is None or found.origin is None:
+        return False
+    versions = (re.match(r"(?i)pygobject-(\d+)\.(\d+)", name) for name in os.listdir(os.path.dirname(os.path.dirname(found.origin))))
+    return any(tuple(map(int, version.groups())) >= _TOO_NEW for version in versions if version is not None)
 
 
 def _import_gi():
     """Whether gi is the one that is carried."""
     try:
-        from gi import _gi  # noqa: F401
+        if not _finds_too_new():
+            from gi import _gi  # noqa: F401
+            return os.path.dirname(sys.modules["gi"].__file__) == os.path.join(_CARRIED, "gi")
     except ImportError:
         pass
-    else:
-        return os.path.dirname(sys.modules["gi"].__file__) == os.path.join(_CARRIED, "gi")
     sys.modules.pop("gi", None)
     sys.path.insert(0, _CARRIED)
     try:
@@ -31,9 +45,9 @@ def _import_gi():
 def _add_typelibs(folder):
     import gi
 
-    if gi.version_info >= (3, 51):
-        raise ImportError("muster's wheel needs PyGObject 3.50 or older beside it, and this environment has %s: `pip install 'PyGObject<3.51'`, or use "
-                          "an environment without PyGObject" % gi.__version__)
+    if gi.version_info >= _TOO_NEW:
+        raise ImportError("muster's wheel needs PyGObject 3.50 or older, and this process has imported %s: import muster before gi to use the one that it "
+                          "carries" % gi.__version__)
     ctypes.CDLL("libgirepository-1.0.so.1").g_irepository_prepend_search_path(os.fsencode(folder))
 
 

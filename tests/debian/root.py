@@ -57,10 +57,10 @@ class Root:
         os.makedirs(folder, exist_ok=True)
 
     @classmethod
-    def debian(cls, folder, suite):
-        """The packages that Debian's own images have; one that was made before is used again."""
+    def debian(cls, folder, suite, *packages):
+        """The packages that Debian's own images have, and these; one that was made before is used again."""
         if not os.path.isdir(folder):
-            subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", suite, folder + ".new"], check=True)
+            subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", *("--include=" + name for name in packages), suite, folder + ".new"], check=True)
             for file in ("/etc/resolv.conf", "/etc/hosts"):
                 shutil.copy(file, folder + ".new" + file)
             os.rename(folder + ".new", folder)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""doc_test.py DOCUMENT.md… [--installed=PREFIX] [TEST…]: every block of code in the documents is compiled and run.
+"""doc_test.py DOCUMENT.md… [--installed=PREFIX | --wheel=VENV] [TEST…]: every block of code in the documents is compiled and run.
 
 A block is fenced and says its language:
 
@@ -30,10 +30,12 @@ What a reader doesn't need stands before a block in an HTML comment:
 A comment without a colon marks a place, for other programs.
 
 Each block has a folder of its own with digits.meta, digits_ps.meta, images.npy and labels.npy, and free ports for those in its text.
-$PREFIX is where muster is installed: from the build, or where --installed says that it is already.
+$PREFIX is where muster is installed: from the build, or where --installed says that it is already. With --wheel it is a virtual
+environment that has the wheel, whose Python runs all of Python, and C isn't compiled.
 """
 import configparser
 import copy
+import glob
 import json
 import os
 import random
@@ -233,7 +235,7 @@ def shape(line):
     line = re.sub(r"\b(?:grpcs?|https?)://[\w.\[\]:-]+", "TARGET", line)
     line = re.sub(r"\bname [\w.-]+ -> [\w.:]+", "ADDRESS", line)
     line = re.sub(r"\b\d+\.\d+\.\d+\.\d+(?=, TCP)", "ADDRESS", line)
-    line = re.sub(r"\b[A-Za-z][\w.-]*:\d{3,}\b", "HOST", line)
+    line = re.sub(r"\b[A-Za-z][\w.-]*:\d{2,}\b", "HOST", line)
     line = re.sub(r"just now|%s ago" % TIME, "AGO", line)
     line = re.sub(TIME, "T", line)
     line = re.sub(r"\b[\d.]+ [KMGT]?B\b", "SIZE", line)
@@ -297,19 +299,21 @@ def sections_of(text):
 
 
 class Runner:
-    def __init__(self, installed):
-        self.installed = installed
-        self.environment = {**os.environ, "LC_ALL": "C.UTF-8", "PREFIX": installed, "PATH": installed + "/bin:" + os.environ.get("PATH", "/usr/bin:/bin"),
-                            "LD_LIBRARY_PATH": installed + "/lib", "PKG_CONFIG_PATH": installed + "/lib/pkgconfig",
-                            "GI_TYPELIB_PATH": installed + "/lib/girepository-1.0",
-                            "PYTHONPATH": installed + "/lib/python3/dist-packages"}
+    def __init__(self, installed, is_wheel):
+        self.installed, self.is_wheel = installed, is_wheel
+        self.environment = {**os.environ, "LC_ALL": "C.UTF-8", "PREFIX": installed, "PATH": installed + "/bin:" + os.environ.get("PATH", "/usr/bin:/bin")}
+        if not is_wheel:
+            self.environment.update(LD_LIBRARY_PATH=installed + "/lib", PKG_CONFIG_PATH=installed + "/lib/pkgconfig",
+                                    GI_TYPELIB_PATH=installed + "/lib/girepository-1.0", PYTHONPATH=installed + "/lib/python3/dist-packages")
         self.environment.pop("TF_CONFIG", None)
-        if os.path.exists(TENSORFLOW):
-            self.environment.update(TENSORFLOW=TENSORFLOW, VIRTUAL_ENV=TENSORFLOW.removesuffix("/bin/python"))
-            self.environment["PATH"] += ":" + os.path.dirname(TENSORFLOW)
+        self.tensorflow = installed + "/bin/python" if is_wheel else TENSORFLOW
+        self.has_tensorflow = glob.glob(installed + "/lib/python3*/site-packages/tensorflow") if is_wheel else os.path.exists(TENSORFLOW)
+        if self.has_tensorflow:
+            self.environment.update(TENSORFLOW=self.tensorflow, VIRTUAL_ENV=self.tensorflow.removesuffix("/bin/python"))
+            self.environment["PATH"] += ":" + os.path.dirname(self.tensorflow)
 
     def run(self, blocks):
-        if not os.path.exists(TENSORFLOW) and needs_tensorflow(blocks):
+        if not self.has_tensorflow and needs_tensorflow(blocks):
             print("skipped: needs TensorFlow, which `bazel/setup --tests` installs")
             return
         ports = Ports()
@@ -380,13 +384,16 @@ class Runner:
         return name
 
     def run_c(self, text, shell, folder, block):
+        if self.is_wheel:
+            return
         name = self.write(block, text, folder)
         shell.run_well("cc -Wall -Wextra -Werror %s -o job $(pkg-config --cflags --libs muster-engine)" % name)
         shell.run_well("./job")
 
     def run_python(self, text, shell, folder, block):
         name = self.write(block, text, folder)
-        python = "env -u LD_LIBRARY_PATH " + shlex.quote(TENSORFLOW) if "import tensorflow" in text else "/usr/bin/python3"
+        has_own = self.is_wheel or "import tensorflow" in text
+        python = "env -u LD_LIBRARY_PATH " + shlex.quote(self.tensorflow) if has_own else "/usr/bin/python3"
         shell.run_well("TF_CPP_MIN_LOG_LEVEL=2 %s %s" % (python, name))
 
     def run_json(self, text, shell, folder):
@@ -499,12 +506,12 @@ def main():
         with open(document, encoding="utf-8") as file:
             BLOCKS[document] = read_blocks(file.read())
         add_tests(document, BLOCKS[document])
-    installed = [word.partition("=")[2] for word in sys.argv[1:] if word.startswith("--installed=")]
-    words = [word for word in sys.argv if not word.startswith("--installed=") and not word.endswith(".md")]
+    given = [word.partition("=") for word in sys.argv[1:] if word.startswith(("--installed=", "--wheel="))]
+    words = [word for word in sys.argv if not word.startswith(("--installed=", "--wheel=")) and not word.endswith(".md")]
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
-        if not installed:
+        if not given:
             subprocess.run(["./install", "--prefix=" + folder], check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
-        RUNNER = Runner(*installed or [folder])
+        RUNNER = Runner(given[0][2] if given else folder, bool(given) and given[0][0] == "--wheel")
         unittest.main(argv=words, verbosity=2)
 
 

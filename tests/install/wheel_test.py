@@ -1,6 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel: made, installed without a network into a virtual environment of the test's own, and used there."""
+"""The wheel: made, installed without a network into virtual environments of the test's own, and used there.
+
+With --all also beside TensorFlow 2.15, where //tests/programs:programs_test has installed it; and every block of Python in the
+documents and every test of tests/python that needs no other Python runs with it.
+"""
 import glob
 import os
 import re
@@ -10,36 +14,62 @@ import tempfile
 import unittest
 
 PATIENCE = 120
-TENSORFLOW = glob.glob(os.environ.get("MUSTER_TENSORFLOW", os.path.expanduser("~/.cache/muster/tensorflow")) + "/lib/python3*/site-packages")
+IS_ALL = "--all" in sys.argv
+CACHE = os.path.expanduser("~/.cache/muster/")
 MOST_MB = 20
+# With Pythons of their own, or of the bindings without muster's overrides.
+OTHERS = {"bound_test.py", "callbacks_test.py", "examples_test.py", "monitored_test.py", "tensorflow_test.py", "types_test.py"}
 # Part of every system with Python, whatever the wheel says.
 SYSTEM = re.compile(r"(ld-linux-.*|libc|libm|libdl|librt|libpthread|libresolv|libstdc\+\+|libgcc_s|libz)\.so\.\d")
 
 
 def output_of(*command, **rest):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, **rest)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **{"timeout": PATIENCE, **rest})
     if done.returncode != 0:
         raise AssertionError("exit %d: %s: %s" % (done.returncode, " ".join(command)[:200], done.stdout))
     return done.stdout
 
 
+def packages_of(variable, name):
+    """The packages of an environment in the cache, if it is there."""
+    return next(iter(glob.glob(os.environ.get(variable, CACHE + name) + "/lib/python3*/site-packages")), None)
+
+
+TENSORFLOWS = {name: packages for name, packages in {
+    "2.21": packages_of("MUSTER_TENSORFLOW", "tensorflow"),
+    "2.15": packages_of("MUSTER_PROGRAMS", "programs") if IS_ALL else None,
+}.items() if packages is not None}
+PYGOBJECT = packages_of("MUSTER_PYGOBJECT", "pygobject")
+
+
+def make_venv(name, beside=None):
+    """A virtual environment with the wheel and, if a folder of packages is given, with all of these but PyGObject."""
+    path = folder + "/" + name
+    if os.path.exists(path):
+        return path
+    output_of("/usr/bin/python3", "-m", "venv", "--without-pip", path)
+    packages, = glob.glob(path + "/lib/python3*/site-packages")
+    for each in os.listdir(beside) if beside is not None else ():
+        if not re.match("gi$|pygobject|pycairo|cairo", each):
+            os.symlink(beside + "/" + each, packages + "/" + each)
+    pip, = glob.glob("/usr/share/python-wheels/pip-*.whl")  # as python3 -m venv has it, which takes seconds
+    output_of(path + "/bin/python", pip + "/pip", "install", "--no-index", "--no-deps", "--disable-pip-version-check", made)
+    return path
+
+
 def setUpModule():
     global folder, venv, package, made
     folder = tempfile.mkdtemp(dir=os.environ["TEST_TMPDIR"])
-    venv = folder + "/venv"
     output_of("./wheel", "--output=" + folder)
     made, = glob.glob(folder + "/*.whl")
-    output_of("/usr/bin/python3", "-m", "venv", "--without-pip", venv)
-    pip, = glob.glob("/usr/share/python-wheels/pip-*.whl")  # as python3 -m venv has it, which takes seconds
-    output_of(venv + "/bin/python", pip + "/pip", "install", "--no-index", "--no-deps", "--disable-pip-version-check", made)
+    venv = make_venv("venv")
     package, = glob.glob(venv + "/lib/python3*/site-packages/muster")
 
 
-def environment(with_tensorflow=False, **more):
+def environment(of=None, **more):
     """What a person has: none of the variables that an installation elsewhere needs."""
     kept = {name: os.environ[name] for name in ("HOME", "TMPDIR", "TEST_TMPDIR") if name in os.environ}
-    return {**kept, "PATH": venv + "/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TF_CPP_MIN_LOG_LEVEL": "2",
-            **({"PYTHONPATH": TENSORFLOW[0]} if with_tensorflow else {}), **more}
+    return {**kept, "PATH": (of or venv) + "/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TF_CPP_MIN_LOG_LEVEL": "2", **more}
 
 
 def python(code, *words, **rest):
@@ -98,28 +128,31 @@ class Used(unittest.TestCase):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE)
         self.assertIn("it has no symbol TF_Version", done.stdout)
 
-    @unittest.skipUnless(TENSORFLOW, "needs TensorFlow's NumPy, which `bazel/setup --tests` installs")
+    @unittest.skipUnless(TENSORFLOWS, "needs TensorFlow's NumPy, which `bazel/setup --tests` installs")
     def test_trains_the_readmes_first_model(self):
         with open("README.md", encoding="utf-8") as file:
             program = re.search(r"### In Python.*?```python\n(.*?)```", file.read(), re.S).group(1)
-        own = tempfile.mkdtemp(dir=folder)
-        for name in ("digits.meta", "images.npy", "labels.npy"):
-            os.symlink(self.examples + "/" + name, own + "/" + name)
-        said = python(program, env=environment(with_tensorflow=True), cwd=own)
-        self.assertRegex(said, r"^loss 0\.\d+, saved run/model.ckpt-100\n$")
+        for version, packages in TENSORFLOWS.items():
+            own, beside = tempfile.mkdtemp(dir=folder), make_venv(version, packages)
+            for name in ("digits.meta", "images.npy", "labels.npy"):
+                os.symlink(self.examples + "/" + name, own + "/" + name)
+            said = output_of(beside + "/bin/python", "-c", program, env=environment(beside), cwd=own)
+            self.assertRegex(said, r"^loss 0\.\d+, saved run/model.ckpt-100\n$")
 
-    @unittest.skipUnless(TENSORFLOW, "needs TensorFlow, which `bazel/setup --tests` installs")
+    @unittest.skipUnless(TENSORFLOWS, "needs TensorFlow, which `bazel/setup --tests` installs")
     def test_calls_over_grpc_and_tls_beside_tensorflow(self):
         certs = folder + "/certs"
         output_of("muster", "certs", certs, env=environment())
         plain = self.serve().replace("localhost", "127.0.0.1")
         secure = self.serve("--tls-cert=%s/server.pem" % certs, "--tls-key=%s/server.key" % certs, "--token-file=%s/tokens" % certs)
-        for order in ("load_tensorflow load_muster call_tensorflow call_muster call_tensorflow",
-                      "load_muster load_tensorflow call_muster call_tensorflow call_muster"):
-            with self.subTest(order=order):
-                said = output_of(venv + "/bin/python", "tests/python/beside_tensorflow.py", order, plain, secure.replace("grpc:", "grpcs:"),
-                                 certs + "/ca.pem", certs + "/run.token", env=environment(with_tensorflow=True))
-                self.assertEqual(said[-5:], "done\n")
+        for version, packages in TENSORFLOWS.items():
+            beside = make_venv(version, packages)
+            for order in ("load_tensorflow load_muster call_tensorflow call_muster call_tensorflow",
+                          "load_muster load_tensorflow call_muster call_tensorflow call_muster"):
+                with self.subTest(version=version, order=order):
+                    said = output_of(beside + "/bin/python", "tests/python/beside_tensorflow.py", order, plain, secure.replace("grpc:", "grpcs:"),
+                                     certs + "/ca.pem", certs + "/run.token", env=environment(beside))
+                    self.assertEqual(said[-5:], "done\n")
 
     def serve(self, *flags):
         server = subprocess.Popen(["muster", "serve", "--listen=localhost:0", *flags], env=environment(), text=True, stdout=subprocess.PIPE,
@@ -134,6 +167,19 @@ class Used(unittest.TestCase):
                       env=environment(PYTHONPATH="/usr/lib/python3/dist-packages"))
         self.assertRegex(said, r"^/usr/lib/python3/dist-packages/gi/__init__.py <muster.Tensor int32 \[2\] \[1, 2\]> <muster.LocalMaster")
 
+    def test_a_gi_that_is_too_new_stays_unused(self):
+        """As PyGObject from 3.51 on is for a process, without its libraries, which need a newer GLib than Debian 12's."""
+        new = tempfile.mkdtemp(dir=folder)
+        for path, text in {"gi/__init__.py": "version_info, __version__ = (3, 52, 3), '3.52.3'", "gi/_gi.py": "", "gi/overrides/__init__.py": "",
+                           "pygobject-3.52.3.dist-info/METADATA": ""}.items():
+            os.makedirs(os.path.dirname(new + "/" + path), exist_ok=True)
+            with open(new + "/" + path, "w", encoding="ascii") as file:
+                file.write(text)
+        env = environment(PYTHONPATH=new)
+        self.assertEqual(python("import muster, gi\nprint(muster.Tensor(1), gi.__file__)", env=env), "<muster.Tensor int32 [] 1> %s/carried/gi/__init__.py\n" % package)
+        with self.assertRaisesRegex(AssertionError, "ImportError: .*this process has imported 3.52.3: import muster before gi"):
+            python("import gi\nimport muster", env=env)
+
     def test_mypy_finds_the_types(self):
         with open(folder + "/typed.py", "w", encoding="utf-8") as file:
             file.write("import muster\nmuster.Saver(muster.MetaGraph(), max_to_kep=3)\nx: int = muster.version()\n")
@@ -143,5 +189,35 @@ class Used(unittest.TestCase):
         self.assertIn("Incompatible types in assignment", done.stdout)
 
 
+class All(unittest.TestCase):
+    @unittest.skipUnless("2.21" in TENSORFLOWS, "needs TensorFlow, which `bazel/setup --tests` installs")
+    def test_runs_every_block_of_python_in_the_documents(self):
+        beside = make_venv("2.21", TENSORFLOWS["2.21"])
+        documents = ["README.md", *glob.glob("docs/**/*.md", recursive=True)]
+        documents = [path for path in documents if "\n```python" in open(path, encoding="utf-8").read()]
+        said = output_of("/usr/bin/python3", "tests/docs/doc_test.py", "--wheel=" + beside, "-k", "*_python", *documents,
+                         env=environment(beside), timeout=15 * PATIENCE)
+        self.assertNotIn("skipped", said)
+        print(said)
+
+    @unittest.skipUnless(PYGOBJECT, "needs ipykernel and pytest, which `bazel/setup --tests` installs")
+    def test_passes_the_tests_of_the_bindings(self):
+        """A notebook's kernel, pytest's fixtures, pools of processes, Ctrl-C under asyncio and all that is tried without a wheel."""
+        beside = make_venv("habits", PYGOBJECT)
+        packages, = glob.glob(beside + "/lib/python3*/site-packages")
+        with open(packages + "/first.pth", "w", encoding="ascii") as file:
+            file.write("import muster\n")  # before the tests look for that of the work tree
+        env = environment(beside, MUSTER_INSTALLED="1", MUSTER_PYGOBJECT=beside)
+        for script in sorted(glob.glob("tests/python/*_test.py")):
+            if os.path.basename(script) not in OTHERS:
+                with self.subTest(script=script):
+                    said = output_of(beside + "/bin/python", script, env=env, timeout=5 * PATIENCE)
+                    self.assertNotIn("skipped", said)
+
+
+def load_tests(loader, tests, _):
+    return tests if IS_ALL else unittest.TestSuite(loader.loadTestsFromTestCase(each) for each in (Made, Used))
+
+
 if __name__ == "__main__":
-    sys.exit(unittest.main())
+    sys.exit(unittest.main(argv=[word for word in sys.argv if word != "--all"]))
