@@ -87,14 +87,27 @@ is_of (MusterGather *self, MusterSession *session)
 
 /* --- steps --- */
 
+/* "x" is "x:0": TensorFlow never answers a step that fetches the value of a variable by the first.
+ */
+static char **
+tensor_names (const char *const *names, guint n)
+{
+  char **all = g_new0 (char *, n + 1);
+  for (guint i = 0; i < n; i++)
+    all[i] =
+        strchr (names[i], ':') != NULL ? g_strdup (names[i]) : g_strconcat (names[i], ":0", NULL);
+  return all;
+}
+
 /* Fetches n tensors; fed is (nullable). */
 static gboolean
 fetch (const MusterGather *self, const char *const *names, guint n, const MusterFeed *fed,
        gsize n_fed, MusterTensor **fetched, GError **error)
 {
+  g_auto (GStrv) tensors = tensor_names (names, n);
   const MusterStep step = {.feeds = fed,
                            .n_feeds = n_fed,
-                           .fetches = names,
+                           .fetches = (const char *const *)tensors,
                            .n_fetches = n,
                            .deadline_us = self->deadline_us};
   return n == 0 || muster_session_run (self->using, &step, fetched, NULL, self->cancellable, error);
@@ -334,6 +347,16 @@ add_parts (MusterGather *self, GError **error)
 
 /* --- reading --- */
 
+/* The index has been told the shape. */
+static gboolean
+check_shape (const Item *item, gsize n_dims, const gint64 *dims, GError **error)
+{
+  return (n_dims == (gsize)muster_tensor_n_elements (item->dims) &&
+          memcmp (dims, muster_tensor_data (item->dims), n_dims * sizeof *dims) == 0) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "'%s' got another shape while it was saved; save it again", item->name);
+}
+
 static MusterTensor *
 read_slice (MusterGather *self, Item *item, GError **error)
 {
@@ -345,12 +368,17 @@ read_slice (MusterGather *self, Item *item, GError **error)
   g_autoptr (MusterTensor) size =
       muster_tensor_new_from_data (MUSTER_INT64, 1, &one, &n, sizeof (gint64), NULL);
   const MusterFeed bounds[] = {{self->begin, begin}, {self->size, size}};
-  const char *part = item->part;
-  MusterTensor *value = NULL;
-  if (!fetch (self, &part, 1, bounds, G_N_ELEMENTS (bounds), &value, error))
+  const char *const names[] = {item->part, item->shape};
+  MusterTensor *fetched[2] = {NULL};
+  if (!fetch (self, names, 2, bounds, G_N_ELEMENTS (bounds), fetched, error))
     return NULL;
+  g_autoptr (MusterTensor) value = fetched[0];
+  g_autoptr (MusterTensor) shape = fetched[1];
   item->n_read += n;
-  return value;
+  return check_shape (item, (gsize)muster_tensor_n_elements (shape), muster_tensor_data (shape),
+                      error)
+             ? g_steal_pointer (&value)
+             : NULL;
 }
 
 /* Fetches tensors from an item on: the small ones, as many as fit. */
@@ -387,7 +415,10 @@ next (gpointer data, GError **error)
     return read_slice (item->gather, item, error);
   if (item->value == NULL && !read_group (item->gather, item->index, error))
     return NULL;
-  return g_steal_pointer (&item->value);
+  g_autoptr (MusterTensor) value = g_steal_pointer (&item->value);
+  return check_shape (item, (gsize)muster_tensor_n_dims (value), muster_tensor_dims (value), error)
+             ? g_steal_pointer (&value)
+             : NULL;
 }
 
 /* A string's size isn't known before it is there. */

@@ -140,6 +140,9 @@ add_zeros (const Parts *self, MusterGraphBuilder *builder, const char *variable)
   muster_graph_builder_input (builder, variable);
   muster_graph_builder_input (builder, zeros);
   muster_graph_builder_attr_type (builder, is_reference (self) ? "T" : "dtype", dtype);
+  if (muster_node_attr (self->of->assign, "validate_shape") != NULL)
+    muster_graph_builder_attr_bool (builder, "validate_shape",
+                                    muster_node_bool (self->of->assign, "validate_shape", TRUE));
 }
 
 static void

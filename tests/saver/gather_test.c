@@ -7,7 +7,10 @@
 #include "tests/doubles/crash_storage.h"
 #include "tests/doubles/object_storage.h"
 #include "tests/doubles/sharded_model.h"
+#include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
+
+#include <string.h>
 
 #define LARGE_ROWS (9 << 20) /* 72 MiB in each half of "p" */
 
@@ -32,11 +35,11 @@ begin_session (Fixture *f)
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
-/* Takes chiefs. To the saver, the engine's sessions are a remote master's. */
+/* Takes chiefs and meta_graph. To the saver, the engine's sessions are a remote master's. */
 static Fixture
-set_up_in (MusterStorage *chiefs, MusterShardedModel model, gboolean shared, gboolean gathered)
+set_up_for (MusterStorage *chiefs, MusterMetaGraph *meta_graph, gboolean shared, gboolean gathered)
 {
-  Fixture f = {.model = model, .chiefs = chiefs, .meta_graph = muster_sharded_model_new (&model)};
+  Fixture f = {.chiefs = chiefs, .meta_graph = meta_graph};
   g_autoptr (GError) error = NULL;
   const MusterSaverOptions options = {.storage = f.chiefs, .gathered = gathered};
   f.masters = shared ? g_object_ref (f.chiefs) : MUSTER_STORAGE (muster_crash_storage_new ());
@@ -44,6 +47,14 @@ set_up_in (MusterStorage *chiefs, MusterShardedModel model, gboolean shared, gbo
   MUSTER_EXPECT_NO_ERROR (error);
   begin_session (&f);
   MUSTER_SESSION_GET_CLASS (f.session)->is_here = FALSE;
+  return f;
+}
+
+static Fixture
+set_up_in (MusterStorage *chiefs, MusterShardedModel model, gboolean shared, gboolean gathered)
+{
+  Fixture f = set_up_for (chiefs, muster_sharded_model_new (&model), shared, gathered);
+  f.model = model;
   return f;
 }
 
@@ -155,6 +166,64 @@ MUSTER_TEST (Gather, reads_a_large_variable_in_slices)
 
   MUSTER_EXPECT_EQ (n_shards (&f, "run/model.ckpt-2"), 1);
   MUSTER_EXPECT_EQ (restored (&f), 2);
+}
+
+/* What is saved is one element longer each time it is read. */
+static MusterMetaGraph *
+growing_model (gint32 length)
+{
+  static const char *const names[] = {"grows", NULL}, *const slices[] = {"", NULL},
+                           *none[] = {NULL};
+  const MusterDType dtype = MUSTER_INT32;
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) first = muster_tensor_new_int32 (length);
+  g_autoptr (MusterTensor) zero = muster_tensor_new_int32 (0);
+  g_autoptr (MusterTensor) one = muster_tensor_new_int32 (1);
+  g_autoptr (MusterTensor) path = muster_tensor_new_string ("model");
+  g_autoptr (MusterTensor) name = muster_tensor_new_strv (names);
+  g_autoptr (MusterTensor) slice = muster_tensor_new_strv (slices);
+  muster_graph_builder_variable (b, "length", first);
+  muster_graph_builder_constant (b, "zero", zero);
+  muster_graph_builder_constant (b, "one", one);
+  muster_graph_builder_constant (b, "save/Const", path);
+  muster_graph_builder_constant (b, "names", name);
+  muster_graph_builder_constant (b, "slices", slice);
+  muster_graph_builder_node (b, "AssignAdd", "longer");
+  muster_graph_builder_input (b, "length");
+  muster_graph_builder_input (b, "one");
+  muster_graph_builder_attr_type (b, "T", dtype);
+  muster_graph_builder_node (b, "Range", "grows");
+  muster_graph_builder_input (b, "zero");
+  muster_graph_builder_input (b, "longer");
+  muster_graph_builder_input (b, "one");
+  muster_graph_builder_attr_type (b, "Tidx", dtype);
+  muster_graph_builder_node (b, "SaveV2", "save/SaveV2");
+  muster_graph_builder_input (b, "save/Const");
+  muster_graph_builder_input (b, "names");
+  muster_graph_builder_input (b, "slices");
+  muster_graph_builder_input (b, "grows");
+  muster_graph_builder_attr_types (b, "dtypes", &dtype, 1);
+  muster_saver_graph_add_after (b, "save/Identity", "save/Const", "save/SaveV2");
+  muster_graph_builder_group (b, "save/restore_all", none);
+  return muster_saver_graph_end (b, "save/Identity:0", FALSE, 5);
+}
+
+/* A small one, and one that is read in slices. */
+MUSTER_TEST (Gather, fails_where_a_shape_changes_while_it_reads)
+{
+  static const gint32 lengths[] = {3, 17 << 20};
+  for (gsize i = 0; i < G_N_ELEMENTS (lengths); i++) {
+    g_auto (Fixture) f = set_up_for (MUSTER_STORAGE (muster_crash_storage_new ()),
+                                     growing_model (lengths[i]), FALSE, FALSE);
+    g_autoptr (GError) error = NULL;
+    muster_session_run_op (f.session, "length/Assign", test_deadline (), NULL, &error);
+    MUSTER_EXPECT_NO_ERROR (error);
+    g_autofree char *prefix =
+        muster_saver_save (f.saver, f.session, "run", 1, test_deadline (), NULL, &error);
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, "another shape") != NULL);
+    MUSTER_EXPECT_EQ (n_shards (&f, "run/model.ckpt-1"), -1);
+  }
 }
 
 MUSTER_TEST (Gather, is_asked_for_where_the_master_sees_the_directory)

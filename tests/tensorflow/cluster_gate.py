@@ -58,13 +58,16 @@ class Job(peer.TestCase):
     def make_cluster(self):
         return cluster_peer.Served(workers=self.workers)
 
+    def build(self, path):
+        return build_model(path)
+
     def setUp(self):
         self.cluster = self.make_cluster()
         self.addCleanup(self.cluster.end)
         self.cluster.start(*self.cluster.names())
         self.run_dir = self.folder()
         folder = self.folder()
-        self.meta = build_model(os.path.join(folder, "model.meta"))
+        self.meta = self.build(os.path.join(folder, "model.meta"))
         self.rows = os.path.join(folder, "rows.npy")
         np.save(self.rows, np.arange(ROWS))
         self.graph = tf.Graph()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Machines with names: network namespaces on one switch, which know each other from /etc/hosts, as a cluster's machines do from a
-name service. For a process in a namespace of its own: peer.enter_namespace (machines.NEED)."""
+name service, each with a disk of its own. For a process in a namespace of its own: peer.enter_namespace (machines.NEED)."""
 import os
 import shlex
 import subprocess
@@ -16,9 +16,9 @@ def ip(*words, before=()):
 
 
 class Machine:
-    def __init__(self, number, hosts):
+    def __init__(self, number, hosts, disk):
         self.address = "10.9.0.%d" % number
-        script = "mount --bind %s /etc/hosts && echo up; exec sleep infinity" % shlex.quote(hosts)
+        script = "mount --bind %s /etc/hosts && mount -t tmpfs disk %s && echo up; exec sleep infinity" % (shlex.quote(hosts), shlex.quote(disk))
         self.process = subprocess.Popen(["unshare", "-nm", "sh", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         preexec_fn=peer.die_with_parent)
         peer.first_line(self.process, "machine %d" % number)
@@ -38,6 +38,7 @@ class Network:
     def __init__(self, case):
         self.case, self.machines = case, []
         self.hosts = os.path.join(case.folder(), "hosts")
+        self.disk = case.folder()  # the path of each machine's own
         self.names = {}
         self.write()
         ip("link", "add", "name", "switch", "type", "bridge")
@@ -52,7 +53,7 @@ class Network:
 
     def machine(self, *names):
         """Another one; whoever had these names has lost them."""
-        machine = Machine(len(self.machines) + 1, self.hosts)
+        machine = Machine(len(self.machines) + 1, self.hosts, self.disk)
         self.machines.append(machine)
         self.case.addCleanup(self.end, machine)
         self.names.update((name, machine.address) for name in names)
@@ -60,6 +61,9 @@ class Network:
         return machine
 
     def end(self, machine):
+        """What is on its disk goes with its last process."""
+        if machine.process.poll() is not None:
+            return
         ip("link", "delete", machine.port)  # the namespace goes later
         machine.process.kill()
         machine.process.wait(10)
