@@ -43,7 +43,7 @@ MODULES = {
     "train/position": ["base", "graph", "graph/meta_graph", "checkpoint/format", "master", "saver/builder", "saver", "train/monitored"],
     "train/elastic": ["base", "master", "ready", "session", "train/goodput", "train/monitored", "train/position"],
     "train": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "ready", "saver", "train/monitored", "train/preemption", "train/completion", "train/hooks", "train/position", "train/elastic"],
-    "train/evaluation": ["base", "graph", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "master", "train/monitored", "train/completion", "train/hooks", "train/position", "train"],
+    "train/evaluation": ["base", "graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "master", "train/monitored", "train/completion", "train/hooks", "train/position", "train"],
     "callbacks": ["base", "base/files", "checkpoint/store", "checkpoint/stores", "checkpoint/state", "master", "saver/builder", "saver"],
     "jobs": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "master", "saver/builder", "saver", "saver/async", "session", "train/goodput", "train/monitored"],
     "engine/resources": ["base", "graph", "checkpoint/store"],

@@ -22,6 +22,7 @@ typedef struct {
   MusterStorage *storage; /* (owned) */
   const char *prefix;
   char *directory;                /* (owned) */
+  gint64 mtime_us;                /* of the index */
   MusterDirectoryLock *lock;      /* (owned) */
   MusterCheckpointRecord *record; /* (owned) */
 } Mark;
@@ -44,14 +45,16 @@ typedef struct {
 
 /* A store that doesn't answer is an error, not a missing checkpoint. */
 static gboolean
-find_index (const Mark *self, GError **error)
+find_index (Mark *self, GError **error)
 {
   g_autofree char *path = muster_bundle_index_path (self->prefix);
   g_autoptr (GError) why = NULL;
   MusterStorageInfo info;
 
-  if (muster_storage_stat (self->storage, path, &info, &why))
+  if (muster_storage_stat (self->storage, path, &info, &why)) {
+    self->mtime_us = info.mtime_us;
     return TRUE;
+  }
   if (muster_storage_failure_is_absent (why))
     return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "no checkpoint '%s': '%s' doesn't exist",
                         self->prefix, path);
@@ -60,7 +63,7 @@ find_index (const Mark *self, GError **error)
 }
 
 static gboolean
-check (const Mark *self, GError **error)
+check (Mark *self, GError **error)
 {
   if (!find_index (self, error))
     return FALSE;
@@ -184,7 +187,7 @@ static gboolean
 is_needless (const MusterSideCheckpoint *one)
 {
   return !one->pinned && one->files->len == 0 && one->metrics->len == 0 && !one->preserved &&
-         one->bad == NULL && one->deaths == 0 && one->held_until <= 0;
+         one->bad == NULL && one->deaths == 0 && one->holds->len == 0;
 }
 
 static gboolean
@@ -241,34 +244,78 @@ muster_checkpoint_set_metric (MusterStorage *storage, const char *prefix, const 
 
 /* --- an evaluator's --- */
 
+typedef struct {
+  gint64 for_us;
+  double before; /* the hold in whose place it comes; 0: none */
+  double *until; /* the new one */
+} Hold;
+
+/* Ends a hold, and those that are over. */
+static void
+end_hold (GArray *holds, double hold, double now)
+{
+  for (guint i = holds->len; i-- > 0;) {
+    const double until = g_array_index (holds, double, i);
+    if (until == hold || until <= now)
+      g_array_remove_index (holds, i);
+  }
+}
+
+static gboolean
+has_hold (const GArray *holds, double hold)
+{
+  for (guint i = 0; i < holds->len; i++)
+    if (g_array_index (holds, double, i) == hold)
+      return TRUE;
+  return FALSE;
+}
+
+static double
+now_s (void)
+{
+  return (double)muster_clock_wall_us (muster_system_clock ()) / (double)MUSTER_SECOND;
+}
+
+/* A hold is known by its end, which no other one has. */
 static gboolean
 note_hold (Mark *mark, const void *what, GError **error)
 {
-  const gint64 *for_us = what;
-  const gint64 until_us = muster_clock_wall_us (muster_system_clock ()) + *for_us;
-  entry_of (mark)->held_until = (double)until_us / (double)MUSTER_SECOND;
+  const Hold *self = what;
+  MusterSideCheckpoint *one = entry_of (mark);
+  double until = now_s () + (double)self->for_us / (double)MUSTER_SECOND;
+  end_hold (one->holds, self->before, now_s ());
+  while (has_hold (one->holds, until))
+    until += 0.001;
+  if (one->holds->len >= MUSTER_MOST_METRICS)
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "'%s' is held by %u evaluators already", mark->prefix, one->holds->len);
+  g_array_append_val (one->holds, until);
+  *self->until = until;
   return write_record (mark, error);
 }
 
 gboolean
-muster_checkpoint_hold (MusterStorage *storage, const char *prefix, gint64 for_us,
+muster_checkpoint_hold (MusterStorage *storage, const char *prefix, gint64 for_us, double *hold,
                         gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  const Noting noting = {note_hold, &for_us};
-  return note (&noting, storage, prefix, deadline_us, cancellable, error);
+  double until = 0;
+  const Hold what = {for_us, *hold, &until};
+  const Noting noting = {note_hold, &what};
+  if (!note (&noting, storage, prefix, deadline_us, cancellable, error))
+    return FALSE;
+  *hold = until;
+  return TRUE;
 }
-
-typedef struct {
-  const char *const *names;
-  const GArray *values;
-} Evaluated;
 
 static gboolean
 note_evaluated (Mark *mark, const void *what, GError **error)
 {
-  const Evaluated *self = what;
+  const MusterEvaluationMarks *self = what;
+  if (self->mtime_us != 0 && self->mtime_us != mark->mtime_us)
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "'%s' was replaced while it was evaluated", mark->prefix);
   MusterSideCheckpoint *one = entry_of (mark);
-  one->held_until = 0;
+  end_hold (one->holds, self->hold, now_s ());
   for (guint i = 0; self->values != NULL && i < self->values->len; i++)
     if (!set_metric (mark, self->names[i], g_array_index (self->values, double, i), error))
       return FALSE;
@@ -279,10 +326,9 @@ note_evaluated (Mark *mark, const void *what, GError **error)
 
 gboolean
 muster_checkpoint_set_evaluated (MusterStorage *storage, const char *prefix,
-                                 const char *const *names, const GArray *values, gint64 deadline_us,
+                                 const MusterEvaluationMarks *marks, gint64 deadline_us,
                                  GCancellable *cancellable, GError **error)
 {
-  const Evaluated evaluated = {names, values};
-  const Noting noting = {note_evaluated, &evaluated};
+  const Noting noting = {note_evaluated, marks};
   return note (&noting, storage, prefix, deadline_us, cancellable, error);
 }

@@ -49,6 +49,7 @@ side_checkpoint_free (gpointer data)
   g_free (self->state_file);
   g_free (self->preserved_for);
   g_free (self->pinned_for);
+  g_array_unref (self->holds);
   g_array_unref (self->metrics);
   g_array_unref (self->files);
   g_free (self);
@@ -102,6 +103,7 @@ muster_checkpoint_record_ensure (MusterCheckpointRecord *self, const char *prefi
   one = g_new0 (MusterSideCheckpoint, 1);
   one->name = g_path_get_basename (prefix);
   one->step = -1;
+  one->holds = g_array_new (FALSE, FALSE, sizeof (double));
   one->metrics = g_array_new (FALSE, FALSE, sizeof (MusterSideMetric));
   g_array_set_clear_func (one->metrics, side_metric_clear);
   one->files = g_array_new (FALSE, FALSE, sizeof (MusterSideFile));
@@ -190,6 +192,15 @@ find_rules (const MusterCheckpointRecord *self, const char *state_file)
       return one;
   }
   return NULL;
+}
+
+gboolean
+muster_side_checkpoint_is_held (const MusterSideCheckpoint *self, double now)
+{
+  for (guint i = 0; self != NULL && i < self->holds->len; i++)
+    if (g_array_index (self->holds, double, i) > now)
+      return TRUE;
+  return FALSE;
 }
 
 gboolean

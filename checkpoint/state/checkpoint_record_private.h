@@ -45,7 +45,8 @@ typedef struct {
   gboolean copied;         /* by muster_checkpoint_copy (), not saved here */
   gboolean pinned;         /* never removed by retention or prune, by a person's wish */
   char *pinned_for;        /* (owned) (nullable) its reason */
-  double held_until;       /* retention keeps it so long for an evaluator; seconds since 1970 */
+  GArray *holds;           /* (owned) (element-type gdouble) retention keeps it until then for an
+                              evaluator, each for another; seconds since 1970 */
   gboolean pending_delete; /* removed from the list; its files couldn't be removed yet */
   guint deaths;            /* consecutive runs that started from it and died */
   char *bad;               /* (owned) (nullable) why it was quarantined */
@@ -111,6 +112,9 @@ MusterSideMetric *muster_side_checkpoint_find_metric (const MusterSideCheckpoint
                                                       const char *name);
 /* NAN if it has none; self and name are (nullable). */
 double muster_side_checkpoint_metric (const MusterSideCheckpoint *self, const char *name);
+
+/* TRUE if an evaluator holds it; self is (nullable). */
+gboolean muster_side_checkpoint_is_held (const MusterSideCheckpoint *self, double now);
 
 /* TRUE if it is known to be of a branch that the job has left: another run's, beyond the step that
  * the current run started from. one is (nullable). */

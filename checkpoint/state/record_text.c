@@ -9,6 +9,7 @@
 #include "checkpoint/state/record_groups_private.h"
 #include "checkpoint/state/record_keys_private.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The version of the format. */
@@ -63,6 +64,20 @@ set_metrics (GKeyFile *file, const char *group, const GArray *metrics)
     g_key_file_set_value (file, group, "metrics", value->str);
 }
 
+static void
+set_holds (GKeyFile *file, const char *group, const GArray *holds)
+{
+  g_autoptr (GString) value = g_string_new (NULL);
+  for (guint i = 0; i < holds->len; i++) {
+    char number[G_ASCII_DTOSTR_BUF_SIZE];
+    g_string_append_printf (
+        value, "%s%s", i > 0 ? ";" : "",
+        g_ascii_dtostr (number, sizeof number, g_array_index (holds, double, i)));
+  }
+  if (value->len > 0)
+    g_key_file_set_value (file, group, "held-until", value->str);
+}
+
 /* An older muster, which doesn't know pins, then keeps what is preserved. */
 static void
 set_standing (GKeyFile *file, const char *group, const MusterSideCheckpoint *one)
@@ -72,8 +87,7 @@ set_standing (GKeyFile *file, const char *group, const MusterSideCheckpoint *one
   if (one->pinned)
     g_key_file_set_string (file, group, "pinned", one->preserved ? "also" : "only");
   muster_record_set_words (file, group, "pinned-for", one->pinned_for);
-  if (one->held_until > 0)
-    g_key_file_set_double (file, group, "held-until", one->held_until);
+  set_holds (file, group, one->holds);
 }
 
 static void
@@ -199,6 +213,17 @@ parse_metric (const char *text, MusterSideCheckpoint *one)
   return TRUE;
 }
 
+static gboolean
+parse_hold (const char *text, MusterSideCheckpoint *one)
+{
+  char *end = NULL;
+  const double until = g_ascii_strtod (text, &end);
+  if (end == text || *end != '\0' || !isfinite (until) || one->holds->len >= MUSTER_MOST_METRICS)
+    return FALSE;
+  g_array_append_val (one->holds, until);
+  return TRUE;
+}
+
 /* Reads a list; parse () adds each item to the checkpoint. */
 static gboolean
 get_list (GKeyFile *file, const char *group, const char *key,
@@ -222,7 +247,7 @@ get_standing (GKeyFile *file, const char *group, MusterSideCheckpoint *one, GErr
       !muster_record_get_words (file, group, "preserved-for", &one->preserved_for, error) ||
       !muster_record_get_words (file, group, "pinned", &pinned, error) ||
       !muster_record_get_words (file, group, "pinned-for", &one->pinned_for, error) ||
-      !muster_record_get_time (file, group, "held-until", &one->held_until, error))
+      !get_list (file, group, "held-until", parse_hold, one, error))
     return FALSE;
   one->pinned = pinned != NULL;
   if (g_strcmp0 (pinned, "only") == 0)

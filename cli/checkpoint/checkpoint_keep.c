@@ -126,7 +126,7 @@ one_of (const Group *self, guint i)
       .time = (double)it->when_us / (double)MUSTER_SECOND,
       .value = muster_side_checkpoint_metric (known, self->rules.metric),
       .is_latest = it->is_head,
-      .is_held = known != NULL && known->held_until > now_s (),
+      .is_held = muster_side_checkpoint_is_held (known, now_s ()),
       .is_left = muster_side_checkpoint_is_left (known, self->record),
   };
 }

@@ -381,7 +381,8 @@ static gboolean
 is_beside (const Adoption *self, const MusterSideCheckpoint *one)
 {
   return one != NULL &&
-         (one->pinned || one->held_until > muster_checkpoint_directory_now (self->owner) ||
+         (one->pinned ||
+          muster_side_checkpoint_is_held (one, muster_checkpoint_directory_now (self->owner)) ||
           (self->rules.best > 0 &&
            isfinite (muster_side_checkpoint_metric (one, self->rules.metric))));
 }

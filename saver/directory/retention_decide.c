@@ -138,19 +138,14 @@ value_of_new (const Decision *self)
   return NAN;
 }
 
-/* Returns whether the record of another directory has a pin on the checkpoint. */
-static gboolean
-is_pinned_elsewhere (const Decision *self, const char *prefix)
+/* The record of the directory in which the checkpoint lies, if that is another one. */
+static MusterCheckpointRecord *
+record_elsewhere (const Decision *self, const char *prefix)
 {
   g_autofree char *directory = g_path_get_dirname (prefix);
-
-  if (strcmp (directory, self->checkpoint->directory) == 0)
-    return FALSE;
-  g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_record_read (self->change->storage, directory, NULL);
-  const MusterSideCheckpoint *one =
-      record != NULL ? muster_checkpoint_record_find (record, prefix) : NULL;
-  return one != NULL && one->pinned;
+  return strcmp (directory, self->checkpoint->directory) != 0
+             ? muster_checkpoint_record_read (self->change->storage, directory, NULL)
+             : NULL;
 }
 
 static gint64
@@ -167,15 +162,19 @@ add_managed (Decision *self, const MusterKept *kept)
   const MusterSideCheckpoint *one =
       muster_retention_entry (self->record, self->checkpoint->directory, kept->prefix);
   const gboolean is_new = strcmp (kept->prefix, self->checkpoint->prefix) == 0;
-  const gboolean is_pinned = one != NULL ? one->pinned : is_pinned_elsewhere (self, kept->prefix);
+  g_autoptr (MusterCheckpointRecord) elsewhere =
+      one == NULL ? record_elsewhere (self, kept->prefix) : NULL;
+  const MusterSideCheckpoint *its =
+      elsewhere != NULL ? muster_checkpoint_record_find (elsewhere, kept->prefix) : one;
   const MusterKeepOne added = {
-      .standing = is_pinned ? MUSTER_KEEP_PINNED : MUSTER_KEEP_MANAGED,
+      .standing = its != NULL && its->pinned ? MUSTER_KEEP_PINNED : MUSTER_KEEP_MANAGED,
       .step = step_of (self, one, kept->prefix),
       .time = kept->time,
       .value = is_new ? value_of_new (self)
                       : muster_side_checkpoint_metric (one, self->change->rules.metric),
       .is_latest = is_new,
-      .is_held = one != NULL && one->held_until > muster_checkpoint_directory_now (self->owner),
+      .is_held =
+          muster_side_checkpoint_is_held (its, muster_checkpoint_directory_now (self->owner)),
       .is_left = !is_new && muster_side_checkpoint_is_left (one, self->record)};
 
   g_array_append_val (self->all, added);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/state/checkpoint_mark.h"
+#include "checkpoint/state/checkpoint_mark_private.h"
 
 #include "base/error.h"
 #include "checkpoint/state/checkpoint_record_private.h"
@@ -287,4 +287,77 @@ MUSTER_TEST (CheckpointMark, an_outage_is_not_a_missing_checkpoint)
                         g_error_matches (error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE));
   }
   MUSTER_EXPECT_TRUE (is_pinned);
+}
+
+/* --- an evaluator's --- */
+
+static double
+hold (const char *prefix, double before)
+{
+  g_autoptr (GError) error = NULL;
+  double hold = before;
+  MUSTER_EXPECT_TRUE (
+      muster_checkpoint_hold (NULL, prefix, 3600 * MUSTER_SECOND, &hold, FOREVER, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  return hold;
+}
+
+static void
+end_hold (const char *prefix, double hold)
+{
+  const MusterEvaluationMarks marks = {.hold = hold};
+  g_autoptr (GError) error = NULL;
+  (void)muster_checkpoint_set_evaluated (NULL, prefix, &marks, FOREVER, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+static guint
+n_holds (const char *prefix)
+{
+  g_autoptr (MusterCheckpointRecord) record = read_record ();
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (record, prefix);
+  return one != NULL ? one->holds->len : 0;
+}
+
+MUSTER_TEST (CheckpointMark, an_evaluator_ends_its_own_hold_only)
+{
+  g_autofree char *prefix = in_tmpdir ("m-1");
+  put_directory ();
+  const double first = hold (prefix, 0), second = hold (prefix, 0);
+  MUSTER_EXPECT_EQ (n_holds (prefix), 2u);
+  end_hold (prefix, second);
+  MUSTER_EXPECT_EQ (n_holds (prefix), 1u);
+  end_hold (prefix, second);
+  MUSTER_EXPECT_EQ (n_holds (prefix), 1u);
+  end_hold (prefix, first);
+  MUSTER_EXPECT_EQ (n_holds (prefix), 0u);
+}
+
+MUSTER_TEST (CheckpointMark, a_hold_that_is_renewed_takes_the_place_of_the_one_before)
+{
+  g_autofree char *prefix = in_tmpdir ("m-1");
+  put_directory ();
+  const double first = hold (prefix, 0), second = hold (prefix, first);
+  MUSTER_EXPECT_GT (second, first);
+  MUSTER_EXPECT_EQ (n_holds (prefix), 1u);
+  end_hold (prefix, second);
+  MUSTER_EXPECT_EQ (n_holds (prefix), 0u);
+}
+
+MUSTER_TEST (CheckpointMark, the_values_of_one_that_was_replaced_are_refused)
+{
+  g_autofree char *prefix = in_tmpdir ("m-1");
+  g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (double));
+  const char *const names[] = {"eval/accuracy", NULL};
+  const double value = 0.5;
+  g_autoptr (GError) error = NULL;
+  put_directory ();
+  g_array_append_val (values, value);
+  const MusterEvaluationMarks marks = {.names = names, .values = values, .mtime_us = 1};
+  MUSTER_EXPECT_FALSE (
+      muster_checkpoint_set_evaluated (NULL, prefix, &marks, FOREVER, NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  g_autoptr (MusterCheckpointRecord) record = read_record ();
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (record, "m-1");
+  MUSTER_EXPECT_EQ (one->metrics->len, 0u);
 }

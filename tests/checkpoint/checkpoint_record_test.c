@@ -50,7 +50,7 @@ full_record (void)
   one->preserved_for = g_strdup ("every 6 h");
   one->pinned = TRUE;
   one->pinned_for = g_strdup ("the paper's; \xc3\xa4");
-  one->held_until = 1234567890.5;
+  g_array_append_vals (one->holds, (const double[]){1234567890.5, 1234567891}, 2);
   muster_side_checkpoint_set_metric (one, "eval/top 5;\xc3\xa4", 0.1);
   muster_side_checkpoint_set_metric (one, "loss:1", NAN);
   const MusterKeepRules rules = {.newest = 3,
@@ -119,7 +119,9 @@ MUSTER_TEST (CheckpointRecord, what_keeps_checkpoints_is_read)
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (read, "model ckpt;1");
   MUSTER_EXPECT_TRUE (one->pinned && one->preserved);
   MUSTER_EXPECT_STREQ (one->pinned_for, "the paper's; \xc3\xa4");
-  MUSTER_EXPECT_EQ (one->held_until, 1234567890.5);
+  MUSTER_EXPECT_FALSE (muster_side_checkpoint_is_held (one, 1234567891));
+  MUSTER_EXPECT_TRUE (muster_side_checkpoint_is_held (one, 1234567890.7));
+  MUSTER_EXPECT_EQ (one->holds->len, 2u);
   MUSTER_EXPECT_STREQ (one->preserved_for, "every 6 h");
   MUSTER_EXPECT_EQ (muster_side_checkpoint_metric (one, "eval/top 5;\xc3\xa4"), 0.1);
   MUSTER_EXPECT_EQ (one->metrics->len, 2U);

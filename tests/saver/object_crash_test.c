@@ -150,16 +150,18 @@ MUSTER_TEST (ObjectCrash, what_is_evaluated_is_not_removed_meanwhile)
   g_autoptr (MusterObjectStorage) reader = object_storage_process (store);
   g_auto (ModelLife) life = live (&story, store);
   g_autoptr (GError) error = NULL;
+  double hold = 0;
   save (&life, OLDEST, 10, &error);
   MUSTER_EXPECT_TRUE (muster_checkpoint_hold (MUSTER_STORAGE (reader), prefix, 3600 * MUSTER_SECOND,
-                                              MUSTER_WAIT_FOREVER, NULL, &error));
+                                              &hold, MUSTER_WAIT_FOREVER, NULL, &error));
   save (&life, OLD, 20, &error);
   save (&life, NEW, 30, &error);
   MUSTER_EXPECT_TRUE (muster_checkpoint_exists (MUSTER_STORAGE (store), prefix));
   MUSTER_EXPECT_FALSE (
       muster_checkpoint_exists (MUSTER_STORAGE (store), DIRECTORY "/model.ckpt-20"));
 
-  MUSTER_EXPECT_TRUE (muster_checkpoint_set_evaluated (MUSTER_STORAGE (reader), prefix, NULL, NULL,
+  MUSTER_EXPECT_TRUE (muster_checkpoint_set_evaluated (MUSTER_STORAGE (reader), prefix,
+                                                       &(MusterEvaluationMarks){.hold = hold},
                                                        MUSTER_WAIT_FOREVER, NULL, &error));
   save (&life, NEXT, 40, &error);
 

@@ -39,6 +39,9 @@ typedef struct {
       *given_up;    /* (owned) (element-type utf8) muster_look_version () of those that failed */
   char *said;       /* (owned) (nullable) why it waits, as last reported */
   guint n_failures; /* in a row */
+  gint64 mtime_us;  /* of the checkpoint that is evaluated; 0: it isn't known */
+  double hold;      /* on it; 0: none */
+  gint64 renew_us;  /* when that is renewed */
   guint n_evaluated;
   gint64 since_us;       /* since when it waits for the next */
   MusterEvaluated *last; /* (not owned) */
@@ -97,9 +100,12 @@ write_summary (Evaluation *self, const MusterEvaluated *evaluated, GError **erro
 static gboolean
 mark (Evaluation *self, const MusterEvaluated *evaluated, GError **error)
 {
-  return muster_checkpoint_set_evaluated (
-      self->storage, evaluated->prefix, (const char *const *)evaluated->metrics, evaluated->values,
-      in_us (self, MARK_US), self->cancellable, error);
+  const MusterEvaluationMarks marks = {.names = (const char *const *)evaluated->metrics,
+                                       .values = evaluated->values,
+                                       .hold = self->hold,
+                                       .mtime_us = self->mtime_us};
+  return muster_checkpoint_set_evaluated (self->storage, evaluated->prefix, &marks,
+                                          in_us (self, MARK_US), self->cancellable, error);
 }
 
 static void
@@ -135,9 +141,8 @@ is_unreachable (const GError *failure)
 static void
 give_up (Evaluation *self, const char *prefix)
 {
-  char *version = muster_look_version (self->storage, prefix);
-  if (version != NULL)
-    g_hash_table_add (self->given_up, version);
+  if (self->mtime_us != 0)
+    g_hash_table_add (self->given_up, muster_look_version (prefix, self->mtime_us));
 }
 
 /* Why a checkpoint of a directory is passed over (transfer full); NULL if it isn't its fault. */
@@ -156,6 +161,15 @@ fault_of (Evaluation *self, const char *prefix, const GError *failure)
   return g_strdup_printf ("it is damaged: %s", failure->message);
 }
 
+/* Ends the hold, also after a cancellation. */
+static void
+release (const Evaluation *self, const char *prefix)
+{
+  const MusterEvaluationMarks marks = {.hold = self->hold};
+  (void)muster_checkpoint_set_evaluated (self->storage, prefix, &marks, in_us (self, RELEASE_US),
+                                         NULL, NULL);
+}
+
 /* A mark that fails for good is no reason to evaluate the checkpoint again. */
 static gboolean
 mark_or_say (Evaluation *self, MusterEvaluated *evaluated, GError **error)
@@ -167,6 +181,8 @@ mark_or_say (Evaluation *self, MusterEvaluated *evaluated, GError **error)
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
+  if (self->hold != 0)
+    release (self, evaluated->prefix);
   give_up (self, evaluated->prefix);
   evaluated->why = g_strdup_printf ("not marked: %s", failure->message);
   return TRUE;
@@ -184,13 +200,39 @@ evaluate_held (Evaluation *self, MusterEvaluated *evaluated, GError **error)
   return TRUE;
 }
 
+/* Takes a hold, or renews it. */
+static gboolean
+hold_on (Evaluation *self, const char *prefix, GError **error)
+{
+  self->renew_us = in_us (self, HOLD_US / 2);
+  return muster_checkpoint_hold (self->storage, prefix, HOLD_US, &self->hold, in_us (self, MARK_US),
+                                 self->cancellable, error);
+}
+
+/* Called between two batches. */
+static void
+keep_holding (const char *prefix, gpointer user_data)
+{
+  Evaluation *self = user_data;
+  if (self->hold != 0 && muster_clock_now_us (self->clock) >= self->renew_us)
+    (void)hold_on (self, prefix, NULL);
+}
+
+static gboolean
+find_time (Evaluation *self, const char *prefix, GError **error)
+{
+  g_autoptr (MusterStorage) storage =
+      muster_storage_bound (self->storage, in_us (self, LOOK_US), self->clock, self->cancellable);
+  return muster_look_time (storage, prefix, &self->mtime_us, error);
+}
+
 /* Where nothing can be noted, the checkpoint is evaluated all the same. */
 static gboolean
-hold (Evaluation *self, MusterEvaluated *evaluated, gboolean *is_held, GError **error)
+hold (Evaluation *self, MusterEvaluated *evaluated, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  *is_held = muster_checkpoint_hold (self->storage, evaluated->prefix, HOLD_US,
-                                     in_us (self, MARK_US), self->cancellable, &failure);
+  self->hold = 0;
+  (void)hold_on (self, evaluated->prefix, &failure);
   if (muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION)) /* retention was faster */
     evaluated->why = g_strdup (failure->message);
   if (failure == NULL || (evaluated->why == NULL && !is_cancelled (failure) &&
@@ -200,25 +242,16 @@ hold (Evaluation *self, MusterEvaluated *evaluated, gboolean *is_held, GError **
   return FALSE;
 }
 
-/* Ends the hold, also after a cancellation. */
-static void
-release (const Evaluation *self, const char *prefix)
-{
-  (void)muster_checkpoint_set_evaluated (self->storage, prefix, NULL, NULL,
-                                         in_us (self, RELEASE_US), NULL, NULL);
-}
-
 /* Retention keeps it meanwhile, and knows its values before it decides. */
 static gboolean
 evaluate (Evaluation *self, MusterEvaluated *evaluated, GError **error)
 {
-  gboolean is_held;
-  if (!hold (self, evaluated, &is_held, error))
+  if (!find_time (self, evaluated->prefix, error) || !hold (self, evaluated, error))
     return FALSE;
   if (evaluate_held (self, evaluated, error))
     return TRUE;
   g_clear_pointer (&evaluated->values, g_array_unref);
-  if (is_held)
+  if (self->hold != 0)
     release (self, evaluated->prefix);
   return FALSE;
 }
@@ -349,6 +382,7 @@ follow_once (Evaluation *self, gboolean *is_done, GError **error)
     *is_done = once && self->n_evaluated > before;
     return goes_on;
   }
+  self->n_failures = 0;
   *is_done = found.is_over;
   return *is_done || await_next (self, &found, error);
 }
@@ -415,6 +449,8 @@ run (const MusterEvaluateOptions *options, MusterEvaluated *evaluated, GCancella
   self.metrics = muster_metrics_new (options, error);
   if (self.metrics == NULL || !muster_evaluation_run_init (&self.run, options, self.metrics, error))
     return FALSE;
+  self.run.between = keep_holding;
+  self.run.between_data = &self;
   return options->checkpoint != NULL ? evaluate_single (&self, error) : follow (&self, error);
 }
 

@@ -52,9 +52,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterLook, muster_look_clear)
  * to pass over. */
 gboolean muster_look (MusterLook *self, MusterStorage *storage, const char *directory,
                       const char *const *names, GHashTable *given_up, GError **error);
-/* A checkpoint's name and time, which another one of that name doesn't have: (transfer full); NULL
- * if it isn't there. */
-char *muster_look_version (MusterStorage *storage, const char *prefix);
+/* The time of a checkpoint's index, which another one of its name doesn't have; 0: it isn't there.
+ */
+gboolean muster_look_time (MusterStorage *storage, const char *prefix, gint64 *mtime_us,
+                           GError **error);
+/* Both in a word (transfer full). */
+char *muster_look_version (const char *prefix, gint64 mtime_us);
 
 /* --- run.c --- */
 
@@ -64,7 +67,11 @@ typedef struct {
   MusterMetrics *metrics;        /* (not owned) */
   MusterSaver *saver;            /* (owned) */
   MusterSessionManager *manager; /* (owned) */
-  gboolean is_ours;              /* what the master has is of a run before */
+  gboolean is_ours;              /* what the master has is of a run before, */
+  gint64 step;                   /* of this step; -1: of none, or it isn't known */
+  /* (nullable) called after each step */
+  void (*between) (const char *prefix, gpointer user_data);
+  gpointer between_data;
 } MusterEvaluationRun;
 
 /* Checks everything before there is a session. *self must be zero. */

@@ -7,6 +7,7 @@
 #include "checkpoint/format/bundle_index_private.h"
 #include "checkpoint/state/checkpoint_record_private.h"
 #include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/store/storage_failure_private.h"
 
 #include <string.h>
 
@@ -19,14 +20,24 @@ muster_look_clear (MusterLook *self)
   g_free (self->chief);
 }
 
-char *
-muster_look_version (MusterStorage *storage, const char *prefix)
+gboolean
+muster_look_time (MusterStorage *storage, const char *prefix, gint64 *mtime_us, GError **error)
 {
   g_autofree char *index = muster_bundle_index_path (prefix);
-  MusterStorageInfo info;
-  return muster_storage_stat (storage, index, &info, NULL)
-             ? g_strdup_printf ("%s %" G_GINT64_FORMAT, prefix, info.mtime_us)
-             : NULL;
+  g_autoptr (GError) why = NULL;
+  MusterStorageInfo info = {0};
+  const gboolean is_there = muster_storage_stat (storage, index, &info, &why);
+  *mtime_us = is_there ? info.mtime_us : 0;
+  if (is_there || muster_storage_failure_is_absent (why))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&why));
+  return FALSE;
+}
+
+char *
+muster_look_version (const char *prefix, gint64 mtime_us)
+{
+  return g_strdup_printf ("%s %" G_GINT64_FORMAT, prefix, mtime_us);
 }
 
 /* The values of all names: (transfer full); NULL if it isn't marked with each. */
@@ -43,31 +54,44 @@ marks_of (const MusterSideCheckpoint *one, const char *const *names)
   return one != NULL ? g_steal_pointer (&values) : NULL;
 }
 
+/* Also of one that isn't there any more. A store that doesn't answer gives nothing up. */
 static gboolean
-is_given_up (MusterStorage *storage, const char *prefix, GHashTable *given_up)
+look_if_given_up (MusterStorage *storage, const char *prefix, GHashTable *given_up, gboolean *is,
+                  GError **error)
 {
-  g_autofree char *version = muster_look_version (storage, prefix);
-  return version == NULL || g_hash_table_contains (given_up, version);
+  gint64 mtime_us;
+  if (!muster_look_time (storage, prefix, &mtime_us, error))
+    return FALSE;
+  g_autofree char *version = muster_look_version (prefix, mtime_us);
+  *is = mtime_us == 0 || g_hash_table_contains (given_up, version);
+  return TRUE;
 }
 
 /* One of the list. */
-static void
+static gboolean
 consider (MusterLook *self, MusterStorage *storage, const char *prefix,
-          const MusterCheckpointRecord *record, const char *const *names, GHashTable *given_up)
+          const MusterCheckpointRecord *record, const char *const *names, GHashTable *given_up,
+          GError **error)
 {
+  gboolean is_given_up;
   const MusterSideCheckpoint *one =
       record != NULL ? muster_checkpoint_record_find (record, prefix) : NULL;
   if (one != NULL && (one->pending_delete || one->bad != NULL))
-    return;
+    return TRUE;
   g_autoptr (GArray) values = marks_of (one, names);
-  if ((values != NULL && self->newest != NULL) || is_given_up (storage, prefix, given_up))
-    return;
+  if (values != NULL && self->newest != NULL)
+    return TRUE;
+  if (!look_if_given_up (storage, prefix, given_up, &is_given_up, error))
+    return FALSE;
+  if (is_given_up)
+    return TRUE;
   if (values == NULL)
     self->next = g_strdup (prefix);
   if (self->newest == NULL) {
     self->newest = g_strdup (prefix);
     self->values = g_steal_pointer (&values);
   }
+  return TRUE;
 }
 
 /* What is damaged there counts as nothing: it is replaced with the first mark. */
@@ -101,7 +125,8 @@ muster_look (MusterLook *self, MusterStorage *storage, const char *directory,
   for (guint i = state != NULL ? state->all->len + 1 : 0; i-- > 0 && self->next == NULL;) {
     g_autofree char *prefix = muster_checkpoint_locate (
         storage, directory, i == state->all->len ? state->latest : state->all->pdata[i]);
-    consider (self, storage, prefix, record, names, given_up);
+    if (!consider (self, storage, prefix, record, names, given_up, error))
+      return FALSE;
   }
   self->is_over = record != NULL && record->over;
   self->chief = record != NULL ? g_strdup (record->chief) : NULL;

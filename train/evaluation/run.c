@@ -97,13 +97,24 @@ muster_evaluation_run_clear (MusterEvaluationRun *self)
 
 /* --- the session --- */
 
+/* A job that has begun there since has another global step. */
+static gboolean
+is_still_ours (const MusterEvaluationRun *self, MusterSession *session, gint64 deadline_us,
+               GCancellable *cancellable)
+{
+  return self->is_ours &&
+         (self->step < 0 || muster_read_global_step (session, self->training->session.scaffold,
+                                                     deadline_us, cancellable, NULL) == self->step);
+}
+
 /* Called before a master is reset that has values of the model: they may be a job's. */
 static gboolean
-guard (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
-       GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
+guard (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
+       GError **error)
 {
   const MusterEvaluationRun *self = user_data;
-  return self->is_ours || self->training->session.overwrite ||
+  return self->training->session.overwrite ||
+         is_still_ours (self, session, deadline_us, cancellable) ||
          muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                       "the master has values of the model already, which an evaluation would "
                       "overwrite; evaluate on a master of its own, such as local, or use "
@@ -115,6 +126,7 @@ note_restoring (guint64 done G_GNUC_UNUSED, guint64 total G_GNUC_UNUSED, gpointe
 {
   MusterEvaluationRun *self = user_data;
   self->is_ours = TRUE;
+  self->step = -1;
 }
 
 static MusterMonitoredSession *
@@ -144,6 +156,7 @@ open_session (MusterEvaluationRun *self, const char *prefix, GCancellable *cance
 /* One run of all data. */
 typedef struct {
   const MusterEvaluationRun *owner;
+  const char *prefix;
   MusterSession *session;
   GCancellable *cancellable; /* (nullable) */
   MusterFeed *feeds;         /* (owned) n_feeds; tensors are owned */
@@ -256,8 +269,11 @@ run_data (Data *self, GError **error)
                   n_rows);
       break;
     }
-    if (run_step (self, n_rows, &failure))
+    if (run_step (self, n_rows, &failure)) {
+      if (self->owner->between != NULL)
+        self->owner->between (self->prefix, self->owner->between_data);
       continue;
+    }
     if (self->ends && n > 0 && muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE))
       break;
     g_propagate_error (error, g_steal_pointer (&failure));
@@ -283,6 +299,7 @@ evaluate (MusterEvaluationRun *self, const char *prefix, MusterSession *session,
 {
   MusterScaffold *scaffold = self->training->session.scaffold;
   g_auto (Data) data = {.owner = self,
+                        .prefix = prefix,
                         .session = session,
                         .cancellable = cancellable,
                         .feeds = g_new0 (MusterFeed, self->training->n_feeds + 1),
@@ -293,6 +310,8 @@ evaluate (MusterEvaluationRun *self, const char *prefix, MusterSession *session,
           : muster_checkpoint_step (prefix);
   if (evaluated->step < 0 && muster_scaffold_global_step (scaffold) != NULL)
     return FALSE;
+  if (muster_scaffold_global_step (scaffold) != NULL)
+    self->step = evaluated->step;
   muster_metrics_begin (self->metrics);
   if (!run_data (&data, error))
     return FALSE;
