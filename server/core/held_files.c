@@ -22,7 +22,7 @@ typedef struct {
   GArray *blocks; /* (owned) (element-type MusterHeldBlock) */
   guint64 size, version;
   guint64 n_counted; /* bytes of the budget */
-  gint64 since_us;   /* it appeared, or was begun */
+  gint64 time_us;    /* when it appeared, or was begun, since 1970 */
   gint64 moved_us;   /* an upload's last block */
 } File;
 
@@ -107,6 +107,12 @@ static gint64
 now (void)
 {
   return muster_clock_now_us (muster_system_clock ());
+}
+
+static gint64
+wall (void)
+{
+  return muster_clock_wall_us (muster_system_clock ());
 }
 
 /* --- what may be held --- */
@@ -210,7 +216,7 @@ file_new (MusterHeldFiles *self, const char *path, const char *who, GError **err
                  .who = g_strdup (who),
                  .blocks = g_array_new (FALSE, FALSE, sizeof (MusterHeldBlock)),
                  .version = ++self->last_version,
-                 .since_us = now (),
+                 .time_us = wall (),
                  .moved_us = now ()};
   g_array_set_clear_func (file->blocks, block_clear);
   if (take (self, file, FILE_BYTES + strlen (path), error))
@@ -295,7 +301,7 @@ muster_held_files_close (MusterHeldFiles *self, guint64 upload, GError **error)
     return muster_fail (error, MUSTER_ERROR_ABORTED, "'%s': another writer has made it",
                         file->path);
   g_hash_table_steal (self->uploads, &upload);
-  file->since_us = now ();
+  file->time_us = wall ();
   g_hash_table_insert (self->files, file->path, file);
   return TRUE;
 }
@@ -309,13 +315,14 @@ muster_held_files_abandon (MusterHeldFiles *self, guint64 upload)
 
 gboolean
 muster_held_files_sweep (MusterHeldFiles *self, const char *directory, const char *who,
-                         gint64 age_us, GError **error)
+                         gint64 before_us, GError **error)
 {
   g_autofree char *below = g_strconcat (directory, "/", NULL);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   if (!check (self, NULL, error))
     return FALSE;
-  drop_uploads (self, below, who, now () - MAX (age_us, 0));
+  const gint64 wall_us = wall (), age_us = wall_us - CLAMP (before_us, 0, wall_us);
+  drop_uploads (self, below, who, now () - age_us);
   return TRUE;
 }
 
@@ -379,7 +386,7 @@ muster_held_files_stat (MusterHeldFiles *self, const char *path, MusterHeldInfo 
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   const File *file = find (self, path, &why);
   if (file != NULL)
-    *info = (MusterHeldInfo){file->size, file->version, now () - file->since_us};
+    *info = (MusterHeldInfo){file->size, file->version, file->time_us};
   else
     g_propagate_error (error, g_steal_pointer (&why));
   return file != NULL;

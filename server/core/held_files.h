@@ -23,7 +23,7 @@ typedef struct {
 
 typedef struct {
   guint64 size, version;
-  gint64 age_us;
+  gint64 time_us; /* when it appeared, since 1970 */
 } MusterHeldInfo;
 
 /* Returns the upload's number; 0 with an error. who began it is abandoned by nobody else's sweep.
@@ -52,7 +52,7 @@ gboolean muster_held_files_remove (MusterHeldFiles *self, const char *path, GErr
 gboolean muster_held_files_copy (MusterHeldFiles *self, const char *from, const char *to,
                                  GError **error);
 gboolean muster_held_files_sweep (MusterHeldFiles *self, const char *directory, const char *who,
-                                  gint64 age_us, GError **error);
+                                  gint64 before_us, GError **error);
 /* Gives the path to a process until token lets it go; then end is called with token. The same
  * process may take it again, by another token. FAILED_PRECONDITION if another one has it. */
 gboolean muster_held_files_hold (MusterHeldFiles *self, const char *path, const char *who,

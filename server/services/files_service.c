@@ -70,7 +70,7 @@ stat_file (MusterHeldFiles *files, const Request *request, Response *response, G
     return FALSE;
   response->size = info.size;
   response->version = info.version;
-  response->age_us = info.age_us;
+  response->time_us = info.time_us;
   return TRUE;
 }
 
@@ -113,7 +113,7 @@ static gboolean
 sweep (MusterHeldFiles *files, const Request *request, Response *response G_GNUC_UNUSED,
        GError **error)
 {
-  return muster_held_files_sweep (files, request->path, request->who, request->age_us, error);
+  return muster_held_files_sweep (files, request->path, request->who, request->before_us, error);
 }
 
 static gboolean

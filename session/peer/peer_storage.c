@@ -502,7 +502,7 @@ peer_stat (MusterStorage *self, const char *path, MusterStorageInfo *info, GErro
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Response *response = stat_path (self, path, arena, error);
   if (response != NULL)
-    *info = (MusterStorageInfo){response->size, g_get_real_time () - MAX (response->age_us, 0)};
+    *info = (MusterStorageInfo){response->size, response->time_us};
   return response != NULL;
 }
 
@@ -651,7 +651,7 @@ static gboolean
 peer_sweep (MusterStorage *self, const char *directory, gint64 before_us, GError **error)
 {
   Request request = MUSTER__FILE_REQUEST__INIT;
-  request.age_us = before_us == G_MAXINT64 ? 0 : MAX (g_get_real_time () - before_us, 0);
+  request.before_us = before_us;
   return call_path (self, directory, "Sweep", &request, error);
 }
 

@@ -131,6 +131,20 @@ MUSTER_TEST (PeerStorage, replaces_the_version_that_was_read)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
 }
 
+/* By which an evaluator knows it again. */
+MUSTER_TEST (PeerStorage, has_one_time_for_each_file)
+{
+  g_auto (Peer) f = set_up (MIB);
+  g_autofree char *path = path_of (&f, "file");
+  const gint64 began_us = g_get_real_time ();
+  MusterStorageInfo first = {0}, second = {0};
+  MUSTER_EXPECT_TRUE (write_file (&f, "file", 10, NULL));
+  MUSTER_EXPECT_TRUE (muster_storage_stat (f.storage, path, &first, NULL));
+  MUSTER_EXPECT_TRUE (muster_storage_stat (f.storage, path, &second, NULL));
+  MUSTER_EXPECT_EQ (second.mtime_us, first.mtime_us);
+  MUSTER_EXPECT_TRUE (first.mtime_us >= began_us && first.mtime_us <= g_get_real_time ());
+}
+
 MUSTER_TEST (PeerStorage, is_off_unless_the_server_has_memory_for_it)
 {
   g_auto (Peer) f = set_up (0);
