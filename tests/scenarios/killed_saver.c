@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* killed_saver save|leave|restore DIRECTORY MODEL TARGET [FIRST]: a chief to be killed in the
- * middle of a save, and the one that comes after it. MODEL is some of "sharded", "large",
- * "unnumbered", "tiered" (saved in DIRECTORY.fast, and copied at every third save) and "async"
- * (saved in the background, while training goes on); TARGET is a master's,
- * "local" for the engine in this process.
+/* killed_saver save|leave|restore DIRECTORY MODEL TARGET [FIRST [FAST]]: a chief to be killed in
+ * the middle of a save, and the one that comes after it. MODEL is some of "sharded", "large",
+ * "unnumbered", "tiered" (saved in DIRECTORY.fast, and copied at every third save; in FAST, if that
+ * is given), "gathered" (read through the session) and "async" (saved in the background, while
+ * training goes on); TARGET is a master's, "local" for the engine in this process.
  *
  * save begins with the directory's latest checkpoint and saves FIRST, FIRST + 1 … without an end:
  * every byte of save number K's variables is K modulo 251, its step is K ("unnumbered": it has
- * none, and each save replaces the one before). Says "saving K" and "saved K", or "failed MESSAGE".
+ * none, and each save replaces the one before). Says "saving K" and "saved K", "durable K" once it
+ * is known to be in DIRECTORY, or "failed MESSAGE".
  *
  * leave saves FIRST, begins FIRST + 1 in the background and ends, without a word to its saver.
  *
@@ -16,10 +17,12 @@
 #include "base/error.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/state/quarantine.h"
+#include "checkpoint/stores/default_storage.h"
 #include "engine/session/local_master.h"
 #include "master/remote/target.h"
 #include "saver/async/async_saver.h"
 #include "saver/tiered.h"
+#include "session/peer/peer_storage.h"
 #include "tests/doubles/sharded_model.h"
 
 #include <stdio.h>
@@ -59,10 +62,11 @@ begin (Chief *self, const char *kind, const char *target, GError **error)
                                      .rows = strstr (kind, "large") != NULL ? LARGE_ROWS : 2,
                                      .max_to_keep = 2};
   self->is_numbered = strstr (kind, "unnumbered") == NULL;
-  if (strstr (kind, "tiered") != NULL)
+  if (self->fast == NULL && strstr (kind, "tiered") != NULL)
     self->fast = g_strconcat (self->directory, ".fast", NULL);
   const MusterTier tier = {.directory = self->fast, .save_steps = 1, .max_to_keep = 2};
-  const MusterSaverOptions options = {.fast = &tier, .n_fast = self->fast != NULL};
+  const MusterSaverOptions options = {
+      .fast = &tier, .n_fast = self->fast != NULL, .gathered = strstr (kind, "gathered") != NULL};
   g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&self->model);
   self->saver = muster_saver_new (meta_graph, &options, error);
   self->master = self->saver != NULL ? muster_master_new_for_target (target, error) : NULL;
@@ -101,32 +105,53 @@ begin_save (Chief *self, gint64 number, GError **error)
                                                                     : NULL;
 }
 
-static gboolean
+/* The checkpoint (transfer full). */
+static char *
 save_in_background (Chief *self, gint64 number, GError **error)
 {
   g_autoptr (MusterSaveTicket) ticket = begin_save (self, number, error);
-  return ticket != NULL &&
-         muster_save_ticket_wait (ticket, MUSTER_SAVE_DURABLE, MUSTER_WAIT_FOREVER, NULL, error);
+  return ticket != NULL && muster_save_ticket_wait (ticket, MUSTER_SAVE_DURABLE,
+                                                    MUSTER_WAIT_FOREVER, NULL, error)
+             ? g_strdup (muster_save_ticket_path (ticket))
+             : NULL;
 }
 
-static gboolean
+static char *
 save_at_once (Chief *self, gint64 number, GError **error)
 {
   g_auto (MusterSaved) saved = {0};
   return muster_saver_save_with (self->saver, self->session, self->directory,
                                  self->is_numbered ? number : -1, due (self, number), &saved,
-                                 MUSTER_WAIT_FOREVER, NULL, error);
+                                 MUSTER_WAIT_FOREVER, NULL, error)
+             ? g_steal_pointer (&saved.prefix)
+             : NULL;
+}
+
+/* The save itself, or an earlier one whose copy has ended. */
+static void
+say_durable (Chief *self, gint64 number, const char *prefix)
+{
+  const guint n_fast = muster_saver_n_fast_tiers (self->saver);
+  g_auto (MusterTierCopied) copied = {0};
+  if (muster_saver_tier_of (self->saver, prefix) == n_fast)
+    say ("durable %" G_GINT64_FORMAT, number);
+  else if (muster_saver_take_copied (self->saver, &copied) && copied.tier == n_fast)
+    say ("durable %" G_GINT64_FORMAT, copied.step);
 }
 
 static gboolean
 save (Chief *self, gint64 number, GError **error)
 {
   say ("saving %" G_GINT64_FORMAT, number);
-  gboolean saved = train_to (self, number, error) &&
-                   (self->async != NULL ? save_in_background : save_at_once) (self, number, error);
-  if (saved)
-    say ("saved %" G_GINT64_FORMAT, number);
-  return saved;
+  if (!train_to (self, number, error))
+    return FALSE;
+  g_autofree char *prefix =
+      (self->async != NULL ? save_in_background : save_at_once) (self, number, error);
+  if (prefix == NULL)
+    return FALSE;
+  say ("saved %" G_GINT64_FORMAT, number);
+  say_durable (self, number, prefix);
+  return TRUE;
 }
 
 static gboolean
@@ -171,7 +196,7 @@ check_whole (const char *prefix)
 static gboolean
 check_all (const char *directory, GError **error)
 {
-  g_auto (GStrv) prefixes = muster_checkpoint_list (muster_local_storage (), directory, error);
+  g_auto (GStrv) prefixes = muster_checkpoint_list (muster_default_storage (), directory, error);
   for (gsize i = 0; prefixes != NULL && prefixes[i] != NULL; i++)
     check_whole (prefixes[i]);
   return prefixes != NULL;
@@ -204,7 +229,8 @@ main (int argc, char **argv)
   if (argc < 5)
     return 2;
   muster_local_master_offer ();
-  Chief chief = {.directory = argv[2]};
+  muster_peer_storage_offer ();
+  Chief chief = {.directory = argv[2], .fast = g_strdup (argc > 6 ? argv[6] : NULL)};
   const gint64 first = argc > 5 ? atoll (argv[5]) : 1;
   gboolean done = begin (&chief, argv[3], argv[4], &error);
   if (done && g_str_equal (argv[1], "save"))
