@@ -10,7 +10,7 @@
 #include "cli/output/table.h"
 #include "cli/terminal/interrupt.h"
 #include "engine/session/local_master.h"
-#include "session/peer/peer_storage_private.h"
+#include "session/peer/peer_storage.h"
 #include "tensorflow/tensorflow_master.h"
 
 #include <locale.h>

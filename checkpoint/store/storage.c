@@ -43,6 +43,11 @@ refuse_path (const char *what, const char *path, GError **error)
   if (n == 0)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "invalid %s '%s': the store doesn't accept this path", what, path);
+  if (g_str_has_prefix (path, "grpc://") || g_str_has_prefix (path, "grpcs://"))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "invalid %s '%s': another server's memory has to be offered; call "
+                        "muster_peer_storage_offer ()",
+                        what, path);
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "invalid %s '%s': no store supports '%.*s'; use a local or mounted "
                       "directory",

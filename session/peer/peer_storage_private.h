@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "checkpoint/store/storage.h"
 #include "rpc/credentials.h"
+#include "session/peer/peer_storage.h"
 
 G_BEGIN_DECLS
 
@@ -12,9 +12,5 @@ G_BEGIN_DECLS
 
 /* credentials is (nullable). Each server is connected to when its first path is used. */
 MusterStorage *muster_peer_storage_new (MusterRpcCredentials *credentials);
-
-/* Adds such paths to muster_default_storage (), before it is used. MUSTER_STORE_TOKEN_FILE and
- * MUSTER_STORE_TLS_CA name the files of their credentials. */
-void muster_peer_storage_offer (void);
 
 G_END_DECLS

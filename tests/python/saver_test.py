@@ -338,6 +338,17 @@ class Tiers(SaverCase):
         saver.cancel_copies()
         self.assertTrue(saver.sync_copies(FOREVER, None))
 
+    def test_one_is_in_another_servers_memory(self):
+        Muster.peer_storage_offer()
+        fast = self.serve("--checkpoint-memory=1MiB") + "/run"
+        options = Muster.SaverOptions()
+        options.fast = [Muster.Tier.new(fast)]
+        saver = Muster.Saver.new(self.scaffold.meta_graph(), options)
+        saved = Muster.Saved()
+        self.assertTrue(saver.save_with(self.session, self.run, 1, 1, saved, FOREVER, None))
+        self.assertEqual((saved.prefix, saved.tier), (fast + "/model.ckpt-1", 0))
+        self.assertTrue(Muster.checkpoint_exists(None, saved.prefix))
+
 
 class Async(SaverCase):
     def test_saves_in_the_background(self):

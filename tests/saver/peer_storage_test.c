@@ -3,6 +3,7 @@
  * stopped at each call. */
 #include "base/error.h"
 #include "checkpoint/store/forwarding_storage.h"
+#include "checkpoint/stores/default_storage.h"
 #include "engine/session/local_master.h"
 #include "server/server.h"
 #include "session/peer/peer_storage_private.h"
@@ -188,6 +189,20 @@ MUSTER_TEST (PeerStorage, is_an_outage_where_the_server_is_gone)
   g_clear_pointer (&f.server, muster_server_free);
   MUSTER_EXPECT_FALSE (write_file (&f, "file", 1, &error));
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE);
+}
+
+MUSTER_TEST (PeerStorage, is_a_store_of_the_process_once_it_is_offered)
+{
+  g_auto (Peer) f = set_up (MIB);
+  g_autofree char *path = path_of (&f, "file");
+  g_autoptr (GError) error = NULL;
+  MusterStorageInfo info;
+  MUSTER_EXPECT_TRUE (write_file (&f, "file", 10, NULL));
+  MUSTER_EXPECT_FALSE (muster_storage_stat (muster_default_storage (), path, &info, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "muster_peer_storage_offer ()") != NULL);
+  muster_peer_storage_offer ();
+  MUSTER_EXPECT_TRUE (muster_storage_stat (muster_default_storage (), path, &info, NULL));
 }
 
 /* Two runs with one name: the first one's, until its process ends. */

@@ -172,6 +172,9 @@ def new_for_target(target):
     return new_for_target.raw(target)
 
 
+Muster.peer_storage_offer()
+
+
 # --- steps ---
 
 
