@@ -86,26 +86,31 @@ check_feeds (const MusterTraining *training, GError **error)
 }
 
 gboolean
-muster_train_check_feeds (const MusterTraining *training, GError **error)
+muster_train_check_needs (const MusterTraining *training, const char *what,
+                          const char *const *needed, gsize n_needed, GError **error)
 {
   MusterGraph *graph = muster_scaffold_graph (training->session.scaffold);
-  const char *const roots[] = {muster_scaffold_train_op (training->session.scaffold),
-                               training->loss};
   g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
-
-  if (!check_feeds (training, error))
-    return FALSE;
   for (gsize i = 0; i < training->n_feeds; i++)
     muster_graph_mark_fed (graph, training->feeds[i], marked);
-  for (gsize i = 0; i < G_N_ELEMENTS (roots); i++)
-    muster_graph_mark_needs (graph, roots[i], marked);
+  for (gsize i = 0; i < n_needed; i++)
+    muster_graph_mark_needs (graph, needed[i], marked);
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
     marked[i] = marked[i] == TRUE;
   g_autofree char *options = muster_feed_options (graph, marked);
   if (options != NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "training needs values for placeholders; add %s "
-                        "(`muster inspect` describes the graph)",
-                        options);
+                        "%s needs values for placeholders; add %s (`muster inspect` describes the "
+                        "graph)",
+                        what, options);
   return muster_batches_check_feeds (training->batches, training->n_feeds, error);
+}
+
+gboolean
+muster_train_check_feeds (const MusterTraining *training, GError **error)
+{
+  const char *const roots[] = {muster_scaffold_train_op (training->session.scaffold),
+                               training->loss};
+  return check_feeds (training, error) &&
+         muster_train_check_needs (training, "training", roots, G_N_ELEMENTS (roots), error);
 }

@@ -22,9 +22,8 @@ muster_round_n_slots (const MusterTraining *training)
                                        : MAX (training->max_tasks, DEFAULT_SLOTS);
 }
 
-/* Values that are the same in each step alone have no epoch and no position. */
-static gboolean
-has_rows (const MusterTraining *training)
+gboolean
+muster_training_has_rows (const MusterTraining *training)
 {
   return training->batches != NULL && muster_batches_per_epoch (training->batches) > 0;
 }
@@ -40,7 +39,8 @@ is_synchronised (const MusterTraining *training)
 static gboolean
 has_positions (const MusterTraining *training)
 {
-  return has_rows (training) && !training->without_positions && !is_synchronised (training);
+  return muster_training_has_rows (training) && !training->without_positions &&
+         !is_synchronised (training);
 }
 
 /* Tasks with masters of their own have a part of the rows each, whoever is present. */
@@ -72,7 +72,7 @@ check (const MusterTraining *training, GError **error)
            !muster_meta_graph_has_own_input (
                muster_scaffold_meta_graph (training->session.scaffold)))
     wrong = "nothing ends the training; set until_step, the global step to reach, or epochs";
-  else if (training->epochs > 0 && !has_rows (training))
+  else if (training->epochs > 0 && !muster_training_has_rows (training))
     wrong = "epochs need batches to feed; set a step to train until instead";
   else if (training->epochs > 0 && training->until_step > 0)
     wrong = "set either a final step or a number of epochs, not both";

@@ -20,6 +20,9 @@ typedef struct {
   MusterMonitoredSession *session; /* (owned) (nullable) */
 } MusterRound;
 
+/* FALSE also for values that are the same in each step: these have no epoch and no position. */
+gboolean muster_training_has_rows (const MusterTraining *training);
+
 /* The slots of an elastic job's model. */
 guint muster_round_n_slots (const MusterTraining *training);
 
@@ -28,6 +31,9 @@ guint muster_round_n_slots (const MusterTraining *training);
  * train op or the loss needs and that aren't fed, with the options that feed them; or one that a
  * queue runner's op needs, which nothing feeds (feed_check.c). */
 gboolean muster_train_check_feeds (const MusterTraining *training, GError **error);
+/* The same of these nodes (each is nullable) of what is called so, without the feeds themselves. */
+gboolean muster_train_check_needs (const MusterTraining *training, const char *what,
+                                   const char *const *needed, gsize n_needed, GError **error);
 
 /* Creates all of it. `training` and `elastic` are set. cancellable is (nullable). */
 gboolean muster_round_open (MusterRound *self, GCancellable *cancellable, GError **error);

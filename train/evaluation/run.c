@@ -5,54 +5,27 @@
 #include "base/error.h"
 #include "base/log_private.h"
 #include "checkpoint/state/quarantine.h"
-#include "graph/feed_option_private.h"
 #include "graph/graph_nodes_private.h"
-#include "graph/graph_walk_private.h"
 #include "train/completion/train_ops_private.h"
 #include "train/hooks/hooks_private.h"
 #include "train/monitored/monitored_session_private.h"
 #include "train/monitored/run_context.h"
 #include "train/position/batches_private.h"
+#include "train/round_private.h"
 
 #define MANY_BATCHES 10000
 
 /* --- before there is a session --- */
 
 static gboolean
-has_rows (const MusterTraining *training)
-{
-  return training->batches != NULL && muster_batches_per_epoch (training->batches) > 0;
-}
-
-/* The options that would feed what the metrics need and isn't fed: (transfer full) (nullable) */
-static char *
-find_unfed (const MusterTraining *training, const MusterMetrics *metrics)
-{
-  MusterGraph *graph = muster_scaffold_graph (training->session.scaffold);
-  g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
-  g_auto (GStrv) needed = muster_metrics_all (metrics);
-  for (gsize i = 0; i < training->n_feeds; i++)
-    muster_graph_mark_fed (graph, training->feeds[i], marked);
-  for (char **name = needed; *name != NULL; name++)
-    muster_graph_mark_needs (graph, *name, marked);
-  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
-    marked[i] = marked[i] == TRUE;
-  return muster_feed_options (graph, marked);
-}
-
-static gboolean
 check_feeds (const MusterTraining *training, const MusterMetrics *metrics, GError **error)
 {
+  g_auto (GStrv) needed = muster_metrics_all (metrics);
   for (gsize i = 0; i < training->n_feeds; i++)
     if (!muster_hook_need_node (training->session.scaffold, training->feeds[i], error))
       return FALSE;
-  g_autofree char *unfed = find_unfed (training, metrics);
-  if (unfed != NULL)
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "evaluation needs values for placeholders; add %s (`muster inspect` "
-                        "describes the graph)",
-                        unfed);
-  return muster_batches_check_feeds (training->batches, training->n_feeds, error);
+  return muster_train_check_needs (training, "evaluation", (const char *const *)needed,
+                                   g_strv_length (needed), error);
 }
 
 static MusterSessionManager *
@@ -188,7 +161,7 @@ next_feeds (Data *self)
   g_autofree MusterTensor **batch = g_new0 (MusterTensor *, training->n_feeds + 1);
   gint64 n = 1;
   drop_feeds (self);
-  if (has_rows (training))
+  if (muster_training_has_rows (training))
     n = muster_batches_rows (training->batches, self->n_rows, batch);
   else if (self->n_rows > 0 && !self->ends)
     return 0;
@@ -263,7 +236,7 @@ run_data (Data *self, GError **error)
     if (n_rows == 0)
       break;
     warn_of_no_end (self, n);
-    if (has_rows (training) && n > 0 && !takes_rows (training, n_rows)) {
+    if (muster_training_has_rows (training) && n > 0 && !takes_rows (training, n_rows)) {
       muster_log (G_LOG_LEVEL_MESSAGE, "rows-left-out", "MESSAGE",
                   "the last %" G_GINT64_FORMAT " rows are left out: the graph takes full batches",
                   n_rows);
