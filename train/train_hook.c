@@ -15,6 +15,7 @@
 #include "train/preemption/preemption.h"
 
 #include <math.h>
+#include <string.h>
 
 /* The interval and time limit of progress announcements. */
 #define ANNOUNCE_EVERY_US MUSTER_SECOND
@@ -109,13 +110,23 @@ announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 deadline_us,
   return muster_lease_announce (self->lease, &announcement, deadline_us, cancellable, error);
 }
 
+/* TensorFlow's errors of several tasks begin with a line of "=", and go on with what is for its own
+ * people. (transfer full) */
+static char *
+describe_loss (const GError *why)
+{
+  const char *begin = why->message + strspn (why->message, "= \n");
+  const char *end = strstr (begin, "\nAdditional GRPC error");
+  return muster_safe_text (begin, end != NULL ? end - begin : -1, LONGEST_LOSS);
+}
+
 /* On a cluster the job's coordinator, or the gateway, may outlast what the session was lost with.
  */
 static void
 announce_loss (MusterTrainingHook *self, const GError *why)
 {
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
-  g_autofree char *text = muster_safe_text (why->message, -1, LONGEST_LOSS);
+  g_autofree char *text = describe_loss (why);
   if (self->lease == NULL || !self->training->session.own_masters ||
       g_strcmp0 (text, self->lost) == 0)
     return;
