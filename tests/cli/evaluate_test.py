@@ -98,6 +98,11 @@ class Evaluate(unittest.TestCase):
                 return json.loads(line)
         self.fail("no '%s' came" % event)
 
+    def await_held(self, step):
+        deadline = time.monotonic() + PATIENCE
+        while "being evaluated" not in self.rows()[step]["kept"] and time.monotonic() < deadline:
+            pass
+
     def test_marks_what_a_job_saves_beside_it_and_ends_with_it(self):
         beside = self.start("evaluate", MODEL, *FEEDS, "--metric=accuracy", "--checkpoint-dir=" + self.run_dir, "--poll=50ms", "--json")
         self.assertIn("no job saves there", self.read(beside, "waiting")["waiting"])
@@ -160,9 +165,7 @@ class Evaluate(unittest.TestCase):
     def test_retention_waits_for_the_values_of_one_that_is_evaluated(self):
         self.train(10, "--keep=1", "--keep-best=1", "--metric=eval/accuracy:max")
         slow = self.start_slowly("--once")
-        deadline = time.monotonic() + PATIENCE
-        while "being evaluated" not in self.rows()[10]["kept"] and time.monotonic() < deadline:
-            pass
+        self.await_held(10)
         slow.send_signal(signal.SIGSTOP)
         self.train(100, "--keep=1")
         self.assertEqual({step: row["kept"] for step, row in self.rows().items()}, {10: ["being evaluated"], 100: ["latest", "newest"]})
@@ -181,6 +184,43 @@ class Evaluate(unittest.TestCase):
         self.assertEqual(slow.wait(), -signal.SIGTERM)
         with open(self.run_dir + "/checkpoint.muster", encoding="utf-8") as file:
             self.assertNotIn("held-until", file.read())
+
+    def test_an_evaluator_ends_its_own_hold_only(self):
+        self.train(10, "--keep=1")
+        slow = self.start_slowly("--once")
+        self.await_held(10)
+        slow.send_signal(signal.SIGSTOP)
+        self.assertEqual(self.steps(self.evaluate("--name=other")), [10])
+        self.assertIn("being evaluated", self.rows()[10]["kept"])
+
+    def test_one_that_is_replaced_meanwhile_does_not_get_the_values_of_the_one_before(self):
+        self.train(10, "--keep=1")
+        slow = self.start_slowly()
+        self.await_held(10)
+        slow.send_signal(signal.SIGSTOP)
+        os.utime(self.prefix(10) + ".index")  # another one of its name
+        slow.send_signal(signal.SIGCONT)
+        first, second = [line["why"] for line in lines(slow.stdout.read(), "evaluated")]
+        self.assertEqual(slow.wait(), 0)
+        self.assertIn("was replaced while it was evaluated", first)
+        self.assertIsNone(second)
+
+    def test_a_master_that_another_job_uses_since_is_not_overwritten(self):
+        server = self.start("serve", "--listen=127.0.0.1:0")
+        target = server.stdout.readline().split()[1]
+        job = self.start("train", MODEL, "--master=local", *FEEDS, "--steps=1000000000", "--save-every=1000000000", "--save-blocking",
+                         "--checkpoint-dir=" + self.run_dir, "--json")
+        self.read(job, "saved")  # of step 0
+        job.kill()
+        job.wait()
+        beside = self.start("evaluate", MODEL, *FEEDS, "--metric=accuracy", "--checkpoint-dir=" + self.run_dir, "--poll=50ms", "--json",
+                            "--master=" + target, "--model=other")
+        self.assertEqual(self.read(beside, "evaluated")["step"], 0)
+        muster("train", MODEL, "--master=local", *FEEDS, "--steps=5", "--checkpoint-dir=" + self.work + "/other")
+        muster("prepare", MODEL, "--master=" + target, "--checkpoint-dir=" + self.work + "/other", "--overwrite")
+        self.train(10)
+        self.assertEqual(beside.wait(), 4, beside.stdout.read())
+        self.assertIn("the master has values of the model already", beside.stderr.read())
 
     def test_waits_no_longer_than_told(self):
         done = self.evaluate("--timeout=200ms", "--poll=50ms", code=1)

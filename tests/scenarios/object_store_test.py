@@ -226,6 +226,15 @@ class ObjectStoreTest(peer.S3Test):
         data, = (one for one in self.s3.list_objects_v2(Bucket=BUCKET)["Contents"] if ".data-" in one["Key"])
         self.assertGreaterEqual(data["Size"], tensors)
 
+    def test_an_evaluator_that_cannot_look_does_not_end_well(self):
+        """Each checkpoint looks as if it weren't there, and the job is over."""
+        self.muster(*self.trained(RUN, "--steps=20", "--save-every=10"))
+        self.proxy.rule = lambda request: (403, {}, "") if "model.ckpt" in request.target else None
+        said = self.muster("evaluate", "--meta-graph=%s/digits.meta" % FIXTURES, "--feed=x:0=@%s/digits_x.npy" % FIXTURES,
+                           "--feed=y:0=@%s/digits_y.npy" % FIXTURES, "--metric=accuracy", "--checkpoint-dir=" + RUN, code=3,
+                           AWS_ENDPOINT_URL=self.proxy.url)
+        self.assertIn("model.ckpt-20", said)
+
     def test_a_tier_is_local_and_the_durable_one_a_bucket(self):
         with tempfile.TemporaryDirectory() as fast:
             self.muster(*self.trained(RUN, "--steps=60", "--save-every=20", "--fast-dir=%s,every=10" % fast))
