@@ -102,7 +102,7 @@ refuse_unknown_op (Maker *m, const MusterNode *def, GError **error)
   return muster_fail (
       error, MUSTER_ERROR_NOT_FOUND,
       "Op type not registered '%s' in binary running on muster's own engine: it is used by '%s'. "
-      "The step needs %s that the engine hasn't. TensorFlow's own runtime has all ops: use "
+      "The step needs %s that the engine lacks. TensorFlow's own runtime has all ops: use "
       "--master=tensorflow, also with `muster serve`, or name a TensorFlow server with "
       "--master=grpc://HOST:PORT",
       def->kind->op, def->name, missing != NULL ? missing : "an operation");
