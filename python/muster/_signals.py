@@ -20,6 +20,7 @@ _socket = None  # what the thread reads, and what C's handler writes
 _wakeup_before = -1
 _handlers = {}  # Python's, from before the outermost call
 _arrived = []  # signals whose handlers are still to run
+_unread = False  # there were signals that the thread may not have read
 main_thread = threading.main_thread().ident
 
 
@@ -73,6 +74,8 @@ def _start():
 
 def _on_signal(number, frame):
     """Python's handler during a call."""
+    global _unread
+    _unread = True
     if _is_ctrl_c(number):
         _interrupt()  # it may not have begun; and what a callback raises doesn't reach it
     if frame is None or any(frame.f_globals is vars(module) for module in _not_callbacks()):
@@ -101,12 +104,14 @@ def _begin():
 
 def _end():
     """Restores what a callback hasn't replaced itself."""
+    global _unread
     if _socket is not None:
         current = _signal.set_wakeup_fd(_wakeup_before)
         if current != _socket[1].fileno():
             _signal.set_wakeup_fd(current)
-        if _arrived:
+        if _unread:
             _read()  # or the thread would, during another call
+            _unread = False
     for number in _SIGNALS:
         if _signal.getsignal(number) is _on_signal:
             _signal.signal(number, _handlers[number])
