@@ -71,17 +71,20 @@ class TestCase(case.TestCase):
         """Calls act () on a thread once the main thread waits in one of the library's calls."""
         native = threading.get_native_id()
 
-        def is_waiting():
-            with open("/proc/self/task/%d/stat" % native) as stat:
-                sleeps = stat.read().rsplit(")", 1)[1].split()[0] == "S"
-            return sleeps and _signals._calls
+        def switches():
+            """How often it has been switched to; None if it isn't asleep in a call."""
+            with open("/proc/self/task/%d/status" % native) as status:
+                text = status.read()
+            return text.partition("voluntary_ctxt_switches")[2] if "State:\tS" in text and _signals._calls else None
 
         def watch():
-            while not is_waiting():
-                if over.is_set():
+            before = None
+            while not over.wait(0.005):  # a thread that sleeps because this one has the interpreter wakes here
+                now = switches()
+                if now is not None and now == before:
+                    act()
                     return
-                os.sched_yield()
-            act()
+                before = now
 
         over, thread = threading.Event(), threading.Thread(target=watch)
         thread.start()
@@ -168,6 +171,7 @@ class Sessions(TestCase):
         training = Muster.Training.new(case.linreg(), Muster.Master.new_for_target(self.serve()))
         training.batches, training.feeds = Muster.Batches.new([case.tensor("f", [1, 2, 3, 4]), case.tensor("f", [2, 4, 6, 8])], 2, 0), ["x:0", "y:0"]
         training.model, training.loss, training.until_step, training.task, training.n_tasks = "never", "loss:0", 5, "worker:0", 2
+        training.is_worker = True
         self.assertInterrupted(Muster.train, training, Muster.Trained())
 
     def test_with_hooks_go_on_too(self):
