@@ -140,7 +140,7 @@ def other_type(graph, feeds, rng):
                     attr.list.type[i] = new.as_datatype_enum
             if attr.HasField("tensor") and attr.tensor.dtype == old and node.op == "Const":
                 attr.tensor.CopyFrom(tf.make_tensor_proto(converted(tf.make_ndarray(attr.tensor), new), dtype=new))
-    feeds = {name: converted(v, new) if tf.as_dtype(v.dtype) == old_type else v for name, v in feeds.items()}
+    feeds = {name: converted(v, new) if tf.as_dtype(np.asarray(v).dtype) == old_type else v for name, v in feeds.items()}
     return feeds
 
 
