@@ -331,8 +331,8 @@ make_living (const MusterMonitoredTrainingOptions *o, MusterSessionManager *mana
   return self;
 }
 
-/* With a master of its own, a chief that is started again may find its step there, which task 0 is
- * then. Sets *ended to the chief if it can't, or else to n_tasks. */
+/* With a master of its own, a chief that is started again may find its step there. Sets *ended to
+ * the chief's task if it can't, or else to n_tasks. */
 static gboolean
 find_own (const Living *self, MusterSession *session, guint *ended, gint64 deadline_us,
           GCancellable *cancellable, GError **error)
@@ -340,7 +340,7 @@ find_own (const Living *self, MusterSession *session, guint *ended, gint64 deadl
   gboolean is_marked = FALSE;
   if (!muster_position_is_marked (session, &is_marked, deadline_us, cancellable, error))
     return FALSE;
-  *ended = is_marked && self->position->may_find_step ? self->n_tasks : 0;
+  *ended = is_marked && self->position->may_find_step ? self->n_tasks : self->position->own.task;
   return TRUE;
 }
 

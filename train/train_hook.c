@@ -47,6 +47,7 @@ struct _MusterTrainingHook {
   MusterGoodputMeter *meter;      /* (owned) from before begin on */
   MusterLease *lease;             /* (owned) (nullable) the session's */
   char *lost;                     /* (owned) (nullable) why there is no session, as announced */
+  gboolean is_lost;               /* there is no session; lease is the last one's */
   MusterHook *position;           /* (owned) (nullable) trains so many batches instead of steps */
   gint64 n_batches;
   MusterTrainingState state;
@@ -292,6 +293,7 @@ training_after_create (MusterHook *hook, MusterSession *session,
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
   g_set_object (&self->lease, muster_session_manager_lease (session));
   g_clear_pointer (&self->lost, g_free);
+  self->is_lost = FALSE;
   gint64 step = read_step (self, session, deadline_us, cancellable, error);
   if (step < 0 || !claim_directory (self, deadline_us, cancellable, error))
     return FALSE;
@@ -590,19 +592,25 @@ muster_training_hook_is_done (MusterHook *self)
   return MUSTER_TRAINING_HOOK (self)->is_done;
 }
 
+/* A lease that was lost with the session says nothing: the next session's claim takes it from its
+ * own process, and a claim that another chief refuses fails as that. */
+static gboolean
+has_lease (MusterTrainingHook *self, GError **error)
+{
+  return self->lease == NULL || self->is_lost || muster_lease_check (self->lease, error);
+}
+
 gboolean
 muster_training_hook_is_replaced (MusterHook *hook)
 {
-  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
-  return self->lease != NULL && !muster_lease_check (self->lease, NULL);
+  return !has_lease (MUSTER_TRAINING_HOOK (hook), NULL);
 }
 
 GError *
 muster_training_hook_blame (MusterHook *hook, GError *failure)
 {
-  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
   GError *lost = NULL;
-  if (self->lease == NULL || muster_lease_check (self->lease, &lost))
+  if (has_lease (MUSTER_TRAINING_HOOK (hook), &lost))
     return failure;
   g_error_free (failure);
   return lost;
@@ -627,6 +635,7 @@ on_lost (MusterSessionObserver *observer G_GNUC_UNUSED, const GError *why, guint
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (user_data);
   self->trained->n_recoveries = n;
+  self->is_lost = TRUE;
   announce_loss (self, why);
   if (self->saver != NULL)
     (void)muster_saver_clear_crash_loop (self->saver, NULL);

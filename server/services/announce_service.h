@@ -22,7 +22,8 @@ void muster_announce_service_doubt (MusterAnnounceService *self);
 /* Tells all chiefs that the server is draining, but those whose steps aren't the server's. */
 void muster_announce_service_drain (MusterAnnounceService *self);
 /* Asks the living chiefs of the model ("": of every model) to save and to hold until until_us
- * (system clock), as before a stop. (transfer full) (element-type utf8): the models that have one. */
+ * (system clock), as before a stop. (transfer full) (element-type utf8): the models that have one.
+ */
 GPtrArray *muster_announce_service_hold (MusterAnnounceService *self, const char *model,
                                          gint64 until_us);
 /* Ends all leases' streams, and grants no more. Idempotent. */

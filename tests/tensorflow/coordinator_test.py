@@ -2,6 +2,7 @@
 """A job on a TensorFlow cluster with a coordinator: a server without TensorFlow and without the model, which the steps don't pass."""
 import contextlib
 import json
+import os
 import subprocess
 
 import cluster_gate
@@ -99,6 +100,36 @@ class Chiefs(Coordinated):
         self.finish()
         self.assertEqual(self.ready("chief:0"), ["initialised", "joined"])
 
+
+    def heard(self, name):
+        """What the task's command writes to stderr, from its next start on: a function that reads it."""
+        path = os.path.join(self.folder(), "stderr")
+        self.before = {name: ["sh", "-c", 'exec "$@" 2>"$0"', path]}
+        return lambda: open(path, encoding="utf-8").read()
+
+    def test_that_took_over_do_not_wait_for_a_step_that_ended_with_their_server(self):
+        said = self.heard("worker:0")
+        self.begin()
+        self.kill("chief:0")
+        self.allow(1, "chief:0", "worker:0")
+        peer.await_true(lambda: (model := self.model()) and model["alive"] and model["task"] == "worker:0" and self.unended() == [0, 1],
+                        "the worker leads, in the middle of a step")
+        self.cluster.kill("worker:0")
+        self.cluster.start("worker:0")
+        peer.await_true(lambda: self.ready("worker:0") == ["joined", "continued", "restored"], "the model is restored")
+        self.assertNotIn("a step of task 1", said())
+        self.train("chief:0")
+        self.finish()
+
+    def test_end_as_preempted_where_they_have_claimed_again_and_not_restored(self):
+        said = self.heard("chief:0")
+        self.options += ["--grace=3"]
+        self.begin()
+        self.cluster.kill("chief:0")
+        self.cluster.start("chief:0")  # the worker's step goes on meanwhile
+        peer.await_true(lambda: "the model is restored when a step of task 1 has ended" in said(), "it waits for the worker's step")
+        self.tasks["chief:0"][0].terminate()
+        self.assertEqual(self.tasks["chief:0"][0].wait(self.patience), 6, said())
 
     def test_save_and_hold_when_the_job_is_drained(self):
         """As before the parameter server is stopped, which then costs no step."""

@@ -603,9 +603,10 @@ MUSTER_TEST (PositionFence, names_the_chief_that_a_worker_waits_for_in_vain)
 
   MUSTER_EXPECT_FALSE (life_step (&worker));
 
-  MUSTER_EXPECT_EQ (heard_count ("position", "waiting for chief:0, *"), 1u);
+  MUSTER_EXPECT_EQ (heard_count ("position", "waiting for the chief (chief:0, *"), 1u);
   heard_end ();
   MUSTER_EXPECT_ERROR (worker.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
-  MUSTER_EXPECT_TRUE (strstr (worker.error->message, "start task chief:0 again"));
+  MUSTER_EXPECT_TRUE (strstr (worker.error->message,
+                              "for the chief (chief:0, unless another task leads) to restore"));
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 30 * 60 * MUSTER_SECOND);
 }

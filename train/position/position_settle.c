@@ -137,9 +137,10 @@ give_up_restore (const MusterPositionHook *self, GError **error)
   g_autofree char *name = muster_position_name_of (self, self->own.task);
   g_autofree char *waited = muster_format_duration (self->options.others_us);
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                      "a step was interrupted, and task %s has waited %s for %s to restore the "
-                      "model; start task %s again with the same command",
-                      name, waited, chief, chief);
+                      "a step was interrupted, and task %s has waited %s for the chief (%s, unless "
+                      "another task leads) to restore the model; start it again with the same "
+                      "command",
+                      name, waited, chief);
 }
 
 /* Ends the wait: continues, or fails. A task that continues also releases the others: a hold that
@@ -242,7 +243,9 @@ note_wait (const MusterPositionHook *self, Waits *waits, Wait wait, gint64 deadl
     return;
   g_autofree char *chief = muster_position_name_of (self, 0);
   muster_log (G_LOG_LEVEL_MESSAGE, "position", "MESSAGE",
-              "waiting for %s, which has to restore the model", chief);
+              "waiting for the chief (%s, unless another task leads), which has to restore the "
+              "model",
+              chief);
   waits->is_told = TRUE;
 }
 
