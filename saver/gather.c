@@ -87,27 +87,14 @@ is_of (MusterGather *self, MusterSession *session)
 
 /* --- steps --- */
 
-/* "x" is "x:0": TensorFlow never answers a step that fetches the value of a variable by the first.
- */
-static char **
-tensor_names (const char *const *names, guint n)
-{
-  char **all = g_new0 (char *, n + 1);
-  for (guint i = 0; i < n; i++)
-    all[i] =
-        strchr (names[i], ':') != NULL ? g_strdup (names[i]) : g_strconcat (names[i], ":0", NULL);
-  return all;
-}
-
 /* Fetches n tensors; fed is (nullable). */
 static gboolean
 fetch (const MusterGather *self, const char *const *names, guint n, const MusterFeed *fed,
        gsize n_fed, MusterTensor **fetched, GError **error)
 {
-  g_auto (GStrv) tensors = tensor_names (names, n);
   const MusterStep step = {.feeds = fed,
                            .n_feeds = n_fed,
-                           .fetches = (const char *const *)tensors,
+                           .fetches = names,
                            .n_fetches = n,
                            .deadline_us = self->deadline_us};
   return n == 0 || muster_session_run (self->using, &step, fetched, NULL, self->cancellable, error);

@@ -154,6 +154,17 @@ feed_names (const MusterStep *step)
   return names;
 }
 
+/* (transfer full) As the steps name them: in full. */
+static GStrv
+fetch_names (const MusterStep *step)
+{
+  char **names = g_new0 (char *, step->n_fetches + 1);
+  for (gsize i = 0; i < step->n_fetches; i++)
+    names[i] =
+        g_strconcat (step->fetches[i], strchr (step->fetches[i], ':') != NULL ? NULL : ":0", NULL);
+  return names;
+}
+
 /* --- steps --- */
 
 /* Returns a timeout for the master that is slightly shorter, so that it ends the step itself and
@@ -246,11 +257,12 @@ remote_set_up_partial_run (MusterSession *session, const MusterStep *step, gint6
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
   g_autofree char **feeds = feed_names (step);
+  g_auto (GStrv) fetches = fetch_names (step);
   Tensorflow__PartialRunSetupRequest message = TENSORFLOW__PARTIAL_RUN_SETUP_REQUEST__INIT;
   message.session_handle = handle_of (self);
   message.feed = feeds;
   message.n_feed = step->n_feeds;
-  message.fetch = (char **)step->fetches;
+  message.fetch = fetches;
   message.n_fetch = step->n_fetches;
   message.target = (char **)step->targets;
   message.n_target = step->n_targets;
@@ -362,10 +374,11 @@ static void
 encode_make_callable (MusterRemoteSession *self, const MusterStep *step, MusterRope *out)
 {
   g_autofree char **feeds = feed_names (step);
+  g_auto (GStrv) fetches = fetch_names (step);
   Tensorflow__CallableOptions options = TENSORFLOW__CALLABLE_OPTIONS__INIT;
   options.feed = feeds;
   options.n_feed = step->n_feeds;
-  options.fetch = (char **)step->fetches;
+  options.fetch = fetches;
   options.n_fetch = step->n_fetches;
   options.target = (char **)step->targets;
   options.n_target = step->n_targets;

@@ -65,6 +65,20 @@ put_names (MusterRope *out, guint32 number, const char *const *names, gsize n)
     muster_proto_put_bytes (tail, number, names[i], strlen (names[i]));
 }
 
+/* "x" as "x:0": TensorFlow never answers a step that fetches a variable's value by the first. */
+static void
+put_fetches (GByteArray *tail, const char *const *names, gsize n)
+{
+  for (gsize i = 0; i < n; i++) {
+    const gsize size = strlen (names[i]);
+    const gboolean is_full = strchr (names[i], ':') != NULL;
+    muster_proto_put_head (tail, RUN_STEP_FETCH, size + (is_full ? 0 : 2));
+    g_byte_array_append (tail, (const guint8 *)names[i], (guint)size);
+    if (!is_full)
+      g_byte_array_append (tail, (const guint8 *)":0", 2);
+  }
+}
+
 gboolean
 muster_step_request_encode_run (const MusterStepRequest *self, MusterRope *out, GError **error)
 {
@@ -77,7 +91,7 @@ muster_step_request_encode_run (const MusterStepRequest *self, MusterRope *out, 
   muster_proto_put_string (muster_rope_tail (out), RUN_STEP_SESSION_HANDLE, self->session_handle);
   for (gsize i = 0; i < step->n_feeds; i++)
     put_named_tensor (out, RUN_STEP_FEED, step->feeds[i].name, step->feeds[i].tensor);
-  put_names (out, RUN_STEP_FETCH, step->fetches, step->n_fetches);
+  put_fetches (muster_rope_tail (out), step->fetches, step->n_fetches);
   put_names (out, RUN_STEP_TARGET, step->targets, step->n_targets);
   if (step->options != NULL)
     put_bytes (out, RUN_STEP_OPTIONS, step->options);

@@ -14,7 +14,8 @@ typedef struct {
 } Sample;
 
 static const char *const names[] = {"x:0", "words", "large"};
-static const char *const fetches[] = {"y:0", "", "z:1"};
+static const char *const fetches[] = {"y:0", "w", "z:1"};
+static const char *const in_full[] = {"y:0", "w:0", "z:1"};
 static const char *const targets[] = {"train", "init"};
 
 static void
@@ -86,7 +87,7 @@ MUSTER_TEST (StepRequest, of_run_comes_back_as_it_went)
   for (gsize i = 0; i < 3; i++) {
     MUSTER_EXPECT_STREQ (got->step.feeds[i].name, names[i]);
     MUSTER_EXPECT_TRUE (muster_tensor_equal (got->step.feeds[i].tensor, f.feeds[i]));
-    MUSTER_EXPECT_STREQ (got->step.fetches[i], fetches[i]);
+    MUSTER_EXPECT_STREQ (got->step.fetches[i], in_full[i]);
   }
   for (gsize i = 0; i < 2; i++)
     MUSTER_EXPECT_STREQ (got->step.targets[i], targets[i]);
