@@ -236,11 +236,16 @@ class EventTest(LogTest):
         self.assertEqual((entry["level"], entry["event"]), ("error", "failed"))
         self.assertIn("address already in use", entry["message"])
 
+    def await_chiefs_gone(self, target):
+        """A server hears a moment later that a command has ended."""
+        peer.await_true(lambda: not any(model["alive"] for model in peer.muster_json("status", target)["models"]), "the chiefs are gone")
+
     def test_claims_their_end_and_refused_ones_are_logged(self):
         server, target = self.serve_with("--log-format=json")
         self.prepare_as(target, "digits", "--task=chief:0", "--epoch=7")
         self.prepare_as(target, "digits", "--epoch=3", code=4)
         self.prepare_as(target, "digits", "--overwrite")
+        self.await_chiefs_gone(target)
         self.stop(server)
         events = self.events(server)
         self.assertEqual([claim["epoch"] for claim in events["claim"]], [7, 8])
@@ -255,6 +260,7 @@ class EventTest(LogTest):
                      "--feed=x:0=@" + peer.fixture("digits_x.npy"), "--feed=y:0=@" + peer.fixture("digits_y.npy"), "--steps=30"]
             trained = subprocess.run(train + ["--log-level=info", "--log-format=json"], capture_output=True, text=True,
                                      timeout=PATIENCE, check=True)
+        self.await_chiefs_gone(target)
         self.stop(server)
         events = self.events(server)
         for event in "claim", "prepared", "ready", "training", "checkpoint", "job-over", "chief-left":
