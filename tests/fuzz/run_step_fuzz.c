@@ -38,6 +38,18 @@ compare_names (const char *const *a, gsize n_a, const char *const *b, gsize n_b)
     g_assert_cmpstr (a[i], ==, b[i]);
 }
 
+/* They are written in full. */
+static void
+compare_fetches (const MusterStep *in_full, const MusterStep *step)
+{
+  g_assert_cmpuint (in_full->n_fetches, ==, step->n_fetches);
+  for (gsize i = 0; i < step->n_fetches; i++) {
+    const char *name = step->fetches[i];
+    g_autofree char *full = g_strconcat (name, strchr (name, ':') != NULL ? NULL : ":0", NULL);
+    g_assert_cmpstr (in_full->fetches[i], ==, full);
+  }
+}
+
 static void
 compare_tensors (MusterTensor *const *a, MusterTensor *const *b, gsize n)
 {
@@ -53,7 +65,7 @@ compare_steps (const MusterStep *a, const MusterStep *b)
     g_assert_cmpstr (a->feeds[i].name, ==, b->feeds[i].name);
     g_assert_true (muster_tensor_equal (a->feeds[i].tensor, b->feeds[i].tensor));
   }
-  compare_names (a->fetches, a->n_fetches, b->fetches, b->n_fetches);
+  compare_fetches (a, b);
   compare_names (a->targets, a->n_targets, b->targets, b->n_targets);
 }
 
