@@ -16,9 +16,8 @@ import sys
 import tempfile
 import unittest
 
-from root import Machine, Root, build
+from root import CODENAMES, Machine, Root, build, take_release
 
-CODENAMES = {"12": "bookworm", "13": "trixie"}
 # Beside the repository's other files, wherever the test is run from.
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
@@ -148,8 +147,5 @@ class Debian(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    RELEASE = sys.argv.pop(1)
-    if os.getuid() != 0 or not shutil.which("mmdebstrap"):
-        print("SKIPPED: needs root and mmdebstrap")
-        sys.exit(0)
+    RELEASE = take_release()
     sys.exit(unittest.main(failfast=True, verbosity=2))

@@ -6,7 +6,10 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import time
+
+CODENAMES = {"12": "bookworm", "13": "trixie"}
 
 # By pivot_root rather than chroot, after which no process may make namespaces, as sandboxes do.
 ENTER = """
@@ -170,3 +173,14 @@ def copy(top, source, to):
         shutil.copytree(path, to, symlinks=True, dirs_exist_ok=True)
     else:
         shutil.copy(path, to)
+
+
+# --- a test's beginning ---
+
+def take_release():
+    """The first argument, which goes: whose Debian it is. The test is skipped where none can be made."""
+    release = sys.argv.pop(1)
+    if os.getuid() != 0 or not shutil.which("mmdebstrap"):
+        print("SKIPPED: needs root and mmdebstrap")
+        sys.exit(0)
+    return release
