@@ -270,20 +270,15 @@ has_hold (const GArray *holds, double hold)
   return FALSE;
 }
 
-static double
-now_s (void)
-{
-  return (double)muster_clock_wall_us (muster_system_clock ()) / (double)MUSTER_SECOND;
-}
-
 /* A hold is known by its end, which no other one has. */
 static gboolean
 note_hold (Mark *mark, const void *what, GError **error)
 {
   const Hold *self = what;
   MusterSideCheckpoint *one = entry_of (mark);
-  double until = now_s () + (double)self->for_us / (double)MUSTER_SECOND;
-  end_hold (one->holds, self->before, now_s ());
+  const double now = muster_checkpoint_record_now (muster_system_clock ());
+  double until = now + (double)self->for_us / (double)MUSTER_SECOND;
+  end_hold (one->holds, self->before, now);
   while (has_hold (one->holds, until))
     until += 0.001;
   if (one->holds->len >= MUSTER_MOST_METRICS)
@@ -315,7 +310,7 @@ note_evaluated (Mark *mark, const void *what, GError **error)
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                         "'%s' was replaced while it was evaluated", mark->prefix);
   MusterSideCheckpoint *one = entry_of (mark);
-  end_hold (one->holds, self->hold, now_s ());
+  end_hold (one->holds, self->hold, muster_checkpoint_record_now (muster_system_clock ()));
   for (guint i = 0; self->values != NULL && i < self->values->len; i++)
     if (!set_metric (mark, self->names[i], g_array_index (self->values, double, i), error))
       return FALSE;

@@ -194,6 +194,12 @@ find_rules (const MusterCheckpointRecord *self, const char *state_file)
   return NULL;
 }
 
+double
+muster_checkpoint_record_now (MusterClock *clock)
+{
+  return (double)muster_clock_wall_us (clock) / (double)MUSTER_SECOND;
+}
+
 gboolean
 muster_side_checkpoint_is_held (const MusterSideCheckpoint *self, double now)
 {

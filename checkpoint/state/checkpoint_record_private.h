@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/clock.h"
 #include "base/goodput.h"
 #include "checkpoint/state/keep_rules_private.h"
 #include "checkpoint/store/storage.h"
@@ -113,6 +114,8 @@ MusterSideMetric *muster_side_checkpoint_find_metric (const MusterSideCheckpoint
 /* NAN if it has none; self and name are (nullable). */
 double muster_side_checkpoint_metric (const MusterSideCheckpoint *self, const char *name);
 
+/* The time of a clock as the record's times are: seconds since 1970. */
+double muster_checkpoint_record_now (MusterClock *clock);
 /* TRUE if an evaluator holds it; self is (nullable). */
 gboolean muster_side_checkpoint_is_held (const MusterSideCheckpoint *self, double now);
 

@@ -109,12 +109,6 @@ standing_of (const Group *self, guint i)
   return self->is_prune || is_managed ? MUSTER_KEEP_MANAGED : MUSTER_KEEP_UNMANAGED;
 }
 
-static double
-now_s (void)
-{
-  return (double)muster_clock_wall_us (muster_system_clock ()) / (double)MUSTER_SECOND;
-}
-
 static MusterKeepOne
 one_of (const Group *self, guint i)
 {
@@ -126,7 +120,8 @@ one_of (const Group *self, guint i)
       .time = (double)it->when_us / (double)MUSTER_SECOND,
       .value = muster_side_checkpoint_metric (known, self->rules.metric),
       .is_latest = it->is_head,
-      .is_held = muster_side_checkpoint_is_held (known, now_s ()),
+      .is_held = muster_side_checkpoint_is_held (
+          known, muster_checkpoint_record_now (muster_system_clock ())),
       .is_left = muster_side_checkpoint_is_left (known, self->record),
   };
 }

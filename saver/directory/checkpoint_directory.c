@@ -132,7 +132,7 @@ muster_checkpoint_directory_lease (MusterCheckpointDirectory *self)
 double
 muster_checkpoint_directory_now (MusterCheckpointDirectory *self)
 {
-  return (double)muster_clock_wall_us (self->clock) / (double)MUSTER_SECOND;
+  return muster_checkpoint_record_now (self->clock);
 }
 
 char *
