@@ -160,8 +160,7 @@ fetch_names (const MusterStep *step)
 {
   char **names = g_new0 (char *, step->n_fetches + 1);
   for (gsize i = 0; i < step->n_fetches; i++)
-    names[i] =
-        g_strconcat (step->fetches[i], strchr (step->fetches[i], ':') != NULL ? NULL : ":0", NULL);
+    names[i] = g_strconcat (step->fetches[i], muster_step_fetch_suffix (step->fetches[i]), NULL);
   return names;
 }
 

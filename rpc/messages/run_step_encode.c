@@ -65,17 +65,21 @@ put_names (MusterRope *out, guint32 number, const char *const *names, gsize n)
     muster_proto_put_bytes (tail, number, names[i], strlen (names[i]));
 }
 
-/* "x" as "x:0": TensorFlow never answers a step that fetches a variable's value by the first. */
+const char *
+muster_step_fetch_suffix (const char *name)
+{
+  return strchr (name, ':') != NULL ? "" : ":0";
+}
+
 static void
 put_fetches (GByteArray *tail, const char *const *names, gsize n)
 {
   for (gsize i = 0; i < n; i++) {
-    const gsize size = strlen (names[i]);
-    const gboolean is_full = strchr (names[i], ':') != NULL;
-    muster_proto_put_head (tail, RUN_STEP_FETCH, size + (is_full ? 0 : 2));
+    const char *suffix = muster_step_fetch_suffix (names[i]);
+    const gsize size = strlen (names[i]), n_suffix = strlen (suffix);
+    muster_proto_put_head (tail, RUN_STEP_FETCH, size + n_suffix);
     g_byte_array_append (tail, (const guint8 *)names[i], (guint)size);
-    if (!is_full)
-      g_byte_array_append (tail, (const guint8 *)":0", 2);
+    g_byte_array_append (tail, (const guint8 *)suffix, (guint)n_suffix);
   }
 }
 

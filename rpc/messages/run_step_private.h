@@ -31,6 +31,10 @@ MusterStepRequest *muster_step_request_decode_callable (GBytes *message, GError 
 void muster_step_request_free (MusterStepRequest *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterStepRequest, muster_step_request_free)
 
+/* What a fetch's name lacks: "x" is sent as "x:0", since TensorFlow never answers a step that
+ * fetches a variable's value by the first. */
+const char *muster_step_fetch_suffix (const char *name);
+
 /* Append a message to a rope. FALSE with RESOURCE_EXHAUSTED, and nothing appended, if the tensors
  * don't fit into one message: a few bytes of repeated strings may encode to gigabytes. */
 
