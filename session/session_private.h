@@ -136,11 +136,11 @@ void muster_operation_rename_phase (MusterOperation *self, const char *name);
 
 void muster_operation_receive_readiness (MusterOperation *self, const MusterReadiness *readiness);
 void muster_operation_receive_failure (MusterOperation *self, const GError *failure);
-/* Notes that there is a session: earlier failures no longer count. */
 /* TRUE if the attempts before ended at a store that couldn't be reached, and none has read it
  * since: that is why there is no session at the deadline, whatever a last attempt had no time for.
  */
 gboolean muster_operation_has_no_store (const MusterOperation *self);
+/* Notes that there is a session: earlier failures no longer count. */
 void muster_operation_receive_session (MusterOperation *self);
 /* Updates the reasons for the same failure, after more became known. */
 void muster_operation_update_reasons (MusterOperation *self);

@@ -224,15 +224,14 @@ take_role (Task *self, MusterElasticRole role)
 {
   MusterMonitoredTrainingOptions *session = &self->round.training.session;
   muster_elastic_begin_round (self->elastic, role, self->cancellable);
+  const gboolean is_takeover = muster_elastic_is_takeover (self->elastic);
   session->is_worker = role == MUSTER_ELASTIC_WORKER;
   session->timeout_us = muster_elastic_timeout (self->elastic, session->timeout_us);
+  /* Without positions nobody undoes a step that was cut off, whoever made it. */
+  session->continue_without_positions |= session->own_masters && is_takeover;
   /* The others train the model that a takeover continues: a chief that dies soon says nothing of
    * it. */
-  /* Without positions nobody undoes a step that was cut off, whoever made it. */
-  session->continue_without_positions |=
-      session->own_masters && muster_elastic_is_takeover (self->elastic);
-  session->restore.count_deaths =
-      session->restore.count_deaths && !muster_elastic_is_takeover (self->elastic);
+  session->restore.count_deaths = session->restore.count_deaths && !is_takeover;
   tell_role (self, !session->is_worker);
 }
 
