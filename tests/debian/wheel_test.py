@@ -76,7 +76,7 @@ class Wheel(unittest.TestCase):
         self.root.run(["bash", "-c", text], cwd=cwd, user="1000:1000", environment={"HOME": "/home/user"})
 
     def test_1_pip_installs_it(self):
-        self.assertIn("not found", subprocess.run(["chroot", self.root.folder, "sh", "-c", "cc --version"], capture_output=True, text=True).stderr)
+        self.assertIn("not found", subprocess.run(["/usr/sbin/chroot", self.root.folder, "sh", "-c", "cc --version"], capture_output=True, text=True).stderr)
         self.shell(INSTALL)
 
     def test_2_it_does_what_the_documents_say(self):
