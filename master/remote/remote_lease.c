@@ -88,6 +88,15 @@ check_locked (MusterRemoteLease *self, GError **error)
   return self->lost == NULL;
 }
 
+static void
+note_drain (MusterRemoteLease *self, const Muster__ClaimResponse *message)
+{
+  if (message->draining_us <= 0)
+    return;
+  gint64 until_us = muster_deadline_after (now_us (), message->draining_us);
+  __atomic_store_n (&self->drain_until_us, until_us, __ATOMIC_RELAXED);
+}
+
 /* After the grant, the master's only message is that it is about to stop. */
 static void
 note_message (MusterRemoteLease *self, GBytes *bytes)
@@ -97,10 +106,8 @@ note_message (MusterRemoteLease *self, GBytes *bytes)
   gconstpointer data = g_bytes_get_data (bytes, &size);
   const Muster__ClaimResponse *message =
       muster_unpack (&muster__claim_response__descriptor, data, size, arena, "message", NULL);
-  if (message == NULL || message->draining_us <= 0)
-    return;
-  gint64 until_us = muster_deadline_after (now_us (), message->draining_us);
-  __atomic_store_n (&self->drain_until_us, until_us, __ATOMIC_RELAXED);
+  if (message != NULL)
+    note_drain (self, message);
 }
 
 /* Checks the stream, waiting for its end until until_us. TRUE if it is open; otherwise *ended is
@@ -211,6 +218,7 @@ claim_once (MusterRemoteLease *self, const MusterClaim *claim, MusterAnnouncemen
   if (before != NULL && grant->before != NULL)
     (*before)->same_graph = grant->same_graph;
   self->is_granted = TRUE;
+  note_drain (self, grant);
   g_mutex_lock (&self->lock);
   muster_lease_terms_grant (&self->terms, grant->lease_us);
   self->stream = g_steal_pointer (&stream);

@@ -183,7 +183,7 @@ drain_left_us_locked (const Lease *lease)
   return MAX (stop_us, lease->hold_us - now_us);
 }
 
-/* Tells the chief that the server is draining, or its job; after its grant. */
+/* Tells the chief that the server is draining, or its job; after its grant, which says so itself. */
 static void
 tell_drain_locked (Lease *lease)
 {
@@ -209,9 +209,9 @@ send_grant (Lease *lease, const MusterAnnouncement *before)
     response.same_graph = before->same_graph;
   }
   g_mutex_lock (&lease->lock);
+  response.draining_us = drain_left_us_locked (lease);
   send_locked (lease, &response);
   lease->is_told = TRUE;
-  tell_drain_locked (lease); /* it may have begun since the claim was granted */
   g_mutex_unlock (&lease->lock);
 }
 
