@@ -30,12 +30,13 @@ on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
   MusterMemberService *self = caller->service;
   g_autoptr (GError) error =
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "the caller ended it");
+  /* Taken under the lock, so that a member that comes back comes entirely before or after it. */
+  g_mutex_lock (&self->lock);
   g_autoptr (MusterMemberStream) stream =
-      muster_member_stream_take (self, caller->id, caller->call);
-  if (stream == NULL)
-    return;
-  if (!g_atomic_int_get (&self->server->is_stopping))
+      muster_member_stream_take_locked (self, caller->id, caller->call);
+  if (stream != NULL && !g_atomic_int_get (&self->server->is_stopping))
     muster_member_registry_remove (self->server->members, caller->id, MUSTER_MEMBER_ENDED);
+  g_mutex_unlock (&self->lock);
   muster_member_stream_end (stream, error);
 }
 
@@ -131,7 +132,7 @@ take_in (MusterMemberService *self, const Muster__MemberReport *read, GError **e
   if (!read->leaves)
     return TRUE;
   muster_member_registry_remove (self->server->members, read->member, MUSTER_MEMBER_LEFT);
-  g_autoptr (MusterMemberStream) stream = muster_member_stream_take (self, read->member, NULL);
+  g_autoptr (MusterMemberStream) stream = muster_member_stream_take (self, read->member);
   muster_member_stream_end (stream, NULL);
   return TRUE;
 }

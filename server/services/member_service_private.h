@@ -39,10 +39,11 @@ typedef struct {
 void muster_member_stream_free (gpointer stream);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterMemberStream, muster_member_stream_free)
 
-/* Removes a stream from the table; only that of call, if it isn't NULL. (transfer full) (nullable)
- */
-MusterMemberStream *muster_member_stream_take (MusterMemberService *self, guint64 id,
-                                               const MusterRpcCall *call);
+/* Removes a stream from the table. (transfer full) (nullable) */
+MusterMemberStream *muster_member_stream_take (MusterMemberService *self, guint64 id);
+/* The same with the lock held; only that of call, if it isn't NULL. */
+MusterMemberStream *muster_member_stream_take_locked (MusterMemberService *self, guint64 id,
+                                                      const MusterRpcCall *call);
 
 /* stream (nullable), error (nullable) */
 void muster_member_stream_end (MusterMemberStream *stream, const GError *error);

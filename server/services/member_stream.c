@@ -23,17 +23,20 @@ muster_member_stream_free (gpointer stream)
 }
 
 MusterMemberStream *
-muster_member_stream_take (MusterMemberService *self, guint64 id, const MusterRpcCall *call)
+muster_member_stream_take_locked (MusterMemberService *self, guint64 id, const MusterRpcCall *call)
 {
-  MusterMemberStream *stream = NULL;
-  g_mutex_lock (&self->lock);
   MusterMemberStream *found = g_hash_table_lookup (self->streams, &id);
-  if (found != NULL && (call == NULL || found->call == call)) {
-    g_hash_table_steal (self->streams, &id);
-    stream = found;
-  }
-  g_mutex_unlock (&self->lock);
-  return stream;
+  if (found == NULL || (call != NULL && found->call != call))
+    return NULL;
+  g_hash_table_steal (self->streams, &id);
+  return found;
+}
+
+MusterMemberStream *
+muster_member_stream_take (MusterMemberService *self, guint64 id)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return muster_member_stream_take_locked (self, id, NULL);
 }
 
 void
@@ -173,7 +176,7 @@ expire (MusterMemberService *self)
                    "the membership was lost: the server heard nothing of it for %s", lease);
   for (guint i = 0; i < gone->len; i++) {
     g_autoptr (MusterMemberStream) stream =
-        muster_member_stream_take (self, g_array_index (gone, guint64, i), NULL);
+        muster_member_stream_take (self, g_array_index (gone, guint64, i));
     muster_member_stream_end (stream, error);
   }
   return next_us;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/session/local_master.h"
 #include "master/membership.h"
+#include "ready/member_registry_state_private.h"
 #include "server/core/server_private.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/doubles/heard.h"
@@ -284,6 +285,71 @@ MUSTER_TEST (Member, is_refused_by_a_master_that_keeps_none)
 
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
                       "'local' keeps no members; start a server with `muster serve");
+}
+
+/* --- one that comes back as its stream ends --- */
+
+static MusterRpcStream *
+join_as (Served *f, guint64 member)
+{
+  g_autoptr (GError) error = NULL;
+  Muster__JoinRequest request = MUSTER__JOIN_REQUEST__INIT;
+  request.model = (char *)"digits";
+  request.n_slots = N_SLOTS;
+  request.member = member;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (&request.base);
+  muster_rope_append (&rope, packed);
+  const MusterRpcOptions options = {.deadline_us = test_deadline ()};
+  MusterRpcStream *stream =
+      muster_rpc_client_open (f->bare, "/muster.Readiness/Join", &rope, &options, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return stream;
+}
+
+/* The number that it is granted; 0: none. */
+static guint64
+read_grant (MusterRpcStream *stream)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GBytes) bytes =
+      muster_rpc_stream_next_until (stream, test_deadline (), NULL, &error);
+  const Muster__Roster *roster =
+      bytes == NULL ? NULL
+                    : muster_unpack (&muster__roster__descriptor, g_bytes_get_data (bytes, NULL),
+                                     g_bytes_get_size (bytes), arena, "roster", &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return roster != NULL ? roster->member : 0;
+}
+
+static gboolean
+report_as (Served *f, guint64 member)
+{
+  g_autoptr (GError) error = NULL;
+  Muster__MemberReport report = MUSTER__MEMBER_REPORT__INIT;
+  report.member = member;
+  g_autoptr (GBytes) answer =
+      served_ask (f, "/muster.Readiness/Report", &report.base, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return answer != NULL;
+}
+
+/* The server hears of both at once. */
+MUSTER_TEST (Member, that_joins_again_as_its_stream_ends_is_a_member)
+{
+  g_auto (Served) f = start_patient ();
+  g_autoptr (MusterRpcStream) stream = join_as (&f, 0);
+  guint64 member = read_grant (stream);
+  for (int i = 0; i < 500 && member != 0; i++) {
+    g_mutex_lock (&f.server->members->lock);
+    muster_rpc_stream_free (g_steal_pointer (&stream));
+    stream = join_as (&f, member);
+    g_usleep ((gulong)(i % 50) * 10);
+    g_mutex_unlock (&f.server->members->lock);
+    member = read_grant (stream);
+    MUSTER_EXPECT_TRUE (report_as (&f, member));
+  }
 }
 
 /* --- one that doesn't read --- */
