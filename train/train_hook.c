@@ -20,8 +20,9 @@
 /* The interval and time limit of progress announcements. */
 #define ANNOUNCE_EVERY_US MUSTER_SECOND
 #define ANNOUNCE_US       (5 * MUSTER_SECOND)
-/* The end of the job must be announced, as tasks that start late would wait for it. */
-#define ANNOUNCE_OVER_US (30 * MUSTER_SECOND)
+/* The end of the job must be announced, as tasks that start late would wait for it. Of this a
+ * coordinator gets three quarters, and the chief's own master the rest. */
+#define ANNOUNCE_OVER_US (40 * MUSTER_SECOND)
 #define ANNOUNCE_LOSS_US (2 * MUSTER_SECOND)
 #define LONGEST_LOSS     200 /* bytes of why */
 /* A run that trains this long shows that the checkpoint it restored is good. */

@@ -9,8 +9,10 @@
 #include "master/lease.h"
 #include "master/remote/remote_private.h"
 
-/* The same as MUSTER_COORDINATOR_LIMIT_US, of what a process says last. */
+/* The same as MUSTER_COORDINATOR_LIMIT_US, of what a process says last … */
 #define LAST_LIMIT_US (30 * MUSTER_SECOND)
+/* … and how often it says that the model is prepared, or the job over. */
+#define REPEAT_US (200 * MUSTER_MILLISECOND)
 
 #define MUSTER_TYPE_COORDINATED_LEASE (muster_coordinated_lease_get_type ())
 G_DECLARE_FINAL_TYPE (MusterCoordinatedLease, muster_coordinated_lease, MUSTER, COORDINATED_LEASE,
@@ -59,30 +61,77 @@ is_last (const MusterAnnouncement *announcement)
          announcement->failed || announcement->ended != NULL;
 }
 
+/* A part of the time is the own master's. */
+static gint64
+until_us_of (const MusterCoordinatedLease *self, const MusterAnnouncement *announcement,
+             gint64 deadline_us)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  const gint64 limit_us = is_last (announcement) ? LAST_LIMIT_US : MUSTER_COORDINATOR_LIMIT_US;
+  const gint64 left_us = muster_deadline_remaining (deadline_us, now_us);
+  return muster_deadline_after (now_us,
+                                MIN (limit_us, self->own != NULL ? left_us / 4 * 3 : left_us));
+}
+
+static gboolean
+is_unanswered (const GError *failure)
+{
+  return muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
+         muster_error_is (failure, MUSTER_ERROR_CANCELLED) || /* it stops */
+         muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED);
+}
+
+/* What decides whether others wait or train is repeated: the coordinator may be restarting. */
+static gboolean
+may_repeat (const MusterAnnouncement *announcement, const GError *failure, gint64 until_us,
+            GCancellable *cancellable)
+{
+  MusterClock *clock = muster_system_clock ();
+  const gint64 next_us = muster_deadline_after (muster_clock_now_us (clock), REPEAT_US);
+  return (announcement->phase == MUSTER_CHIEF_OVER ||
+          announcement->phase == MUSTER_CHIEF_PREPARED) &&
+         is_unanswered (failure) && next_us < until_us &&
+         muster_clock_wait_until (clock, next_us, cancellable, NULL);
+}
+
+static gboolean
+tell_first (MusterCoordinatedLease *self, const MusterAnnouncement *announcement, gint64 until_us,
+            GCancellable *cancellable, GError **error)
+{
+  for (;;) {
+    g_autoptr (GError) failure = NULL;
+    if (muster_lease_announce (self->first, announcement, until_us, cancellable, &failure)) {
+      note_coordinator (self, NULL);
+      return TRUE;
+    }
+    if (!is_refusal (failure) && !muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT))
+      note_coordinator (self, failure);
+    if (!may_repeat (announcement, failure, until_us, cancellable)) {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
+  }
+}
+
 /* While the coordinator is away, nobody waits for it: the lease's renewals try. */
 static gboolean
 announce_first (MusterCoordinatedLease *self, const MusterAnnouncement *announcement,
                 gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  const gint64 limit_us = is_last (announcement) ? LAST_LIMIT_US : MUSTER_COORDINATOR_LIMIT_US;
-  const gint64 until_us = MIN (deadline_us, muster_deadline_after (now_us, limit_us));
+  const gint64 until_us = until_us_of (self, announcement, deadline_us);
   g_autoptr (GError) failure = NULL;
   if (g_atomic_int_get (&self->is_away) && !is_last (announcement) &&
       !muster_remote_lease_is_heard (self->first)) {
     muster_remote_lease_post (self->first, announcement);
     return muster_lease_check (self->first, error);
   }
-  if (muster_lease_announce (self->first, announcement, until_us, cancellable, &failure)) {
-    note_coordinator (self, NULL);
+  if (tell_first (self, announcement, until_us, cancellable, &failure))
     return TRUE;
-  }
   if (is_refusal (failure) || muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT)) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
   muster_remote_lease_post (self->first, announcement);
-  note_coordinator (self, failure);
   return TRUE;
 }
 

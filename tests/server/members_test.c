@@ -313,8 +313,7 @@ read_grant (MusterRpcStream *stream)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  g_autoptr (GBytes) bytes =
-      muster_rpc_stream_next_until (stream, test_deadline (), NULL, &error);
+  g_autoptr (GBytes) bytes = muster_rpc_stream_next_until (stream, test_deadline (), NULL, &error);
   const Muster__Roster *roster =
       bytes == NULL ? NULL
                     : muster_unpack (&muster__roster__descriptor, g_bytes_get_data (bytes, NULL),

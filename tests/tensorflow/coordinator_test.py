@@ -180,10 +180,15 @@ class WithoutPositions(Coordinated):
 
 class Dies(Coordinated):
 
-    def test_and_training_ends_without_it(self):
+    def test_and_hears_that_the_job_is_over_when_it_is_back(self):
+        """Until then the chief's process stays, for at most half a minute."""
         self.begin()
         self.stop(self.coordinator)
+        self.allow(200, *self.tasks)
+        self.assertEqual(self.tasks["worker:0"][0].wait(self.patience), 0)
+        self.start()
         self.finish()
+        self.assertEqual(self.model()["phase"], "over")
 
     def test_and_is_told_all_when_it_is_back(self):
         self.begin()
