@@ -42,7 +42,7 @@ def _find(name):
     except AttributeError:
         from muster import _calls
 
-        raise AttributeError("muster has no attribute '%s'%s" % (name, _calls.near(name, __dir__()))) from None
+        raise _calls.no_attribute("muster", name, __dir__()) from None
 
 
 def __getattr__(name):

@@ -171,6 +171,13 @@ def naming_nearest(function):
     return call
 
 
+def no_attribute(owner, name, names):
+    """The error for what isn't there: it names the nearest, and so a traceback needn't once more."""
+    error = AttributeError("%s has no attribute '%s'%s" % (owner, name, near(name, names)))
+    error.name = None
+    return error
+
+
 def near(name, names):
     """The end of an error's text: the nearest of some names, if one is near."""
     import difflib  # takes longer than all of this module

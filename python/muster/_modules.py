@@ -67,7 +67,7 @@ def adapt(namespace, *how):
                 try:
                     setattr(self, name, adapting.get(name))
                 except AttributeError:
-                    raise AttributeError("%s has no attribute '%s'%s" % (self.__name__, name, _calls.near(name, dir(self)))) from None
+                    raise _calls.no_attribute(self.__name__, name, dir(self)) from None
             return vars(self)[name]
 
     type(module).__getattr__ = __getattr__

@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import pydoc
+import re
 import signal
 import subprocess
 import sys
@@ -149,6 +150,18 @@ class Mistakes(case.TestCase):
         self.assertTold(AttributeError, "until_step", lambda: setattr(job, "untill_step", 7))
         self.assertTold(AttributeError, "set_interval", lambda: setattr(saver, "set_intervall", 7))
         self.assertTold(TypeError, "directory", lambda: saver.latest_checkpoint(directry="run"))
+        self.assertTold(AttributeError, "load", lambda: muster.Scaffold.lod("digits.meta"))
+        self.assertTold(AttributeError, "max_to_keep", lambda: muster.SaverOptions.max_to_kep)
+
+    def test_of_every_class_tell_its_name(self):
+        for info in infos(_gi.ObjectInfo, _gi.InterfaceInfo, _gi.StructInfo):
+            cls = getattr(muster, info.get_name())
+            with self.subTest(cls=cls.__name__):
+                self.assertFalse(hasattr(cls, "no_such_name"))
+                self.assertTold(AttributeError, "copy", lambda: cls.copi) if hasattr(cls, "copy") else None
+                with self.assertRaisesRegex(AttributeError, "%s has no attribute 'no_such_name'" % cls.__name__) as caught:
+                    cls.no_such_name  # pylint: disable=pointless-statement
+                self.assertEqual(str(pickle.loads(pickle.dumps(caught.exception))), str(caught.exception))
 
     def test_name_the_argument_that_is_no_text(self):
         manager = manage(case.linreg())
@@ -368,6 +381,12 @@ class Processes(case.TestCase):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual(done.returncode, 0, done.stdout)
         return done.stdout
+
+    def test_a_traceback_names_what_is_near_once(self):
+        for mistake, near in ("Scaffold.lod", "load"), ("Sevar", "Saver"), ("SaverOptions().max_to_kep", "max_to_keep"):
+            done = subprocess.run([sys.executable, "-c", "import muster; muster." + mistake], env=self.environment, timeout=60, check=False, text=True,
+                                  stderr=subprocess.PIPE)
+            self.assertEqual(re.findall("[Dd]id you mean.*", done.stderr), ["did you mean '%s'?" % near], done.stderr)
 
     def test_logging_gets_what_is_asked_for(self):
         self.assertIn("of another", self.run_program(LOGGING))

@@ -14,6 +14,7 @@ import collections
 import collections.abc
 import datetime
 import errno
+import functools
 import importlib
 import math
 import os
@@ -363,16 +364,34 @@ def _make_options(cls, new, args, fields):
 
 def _get_within(self, name):
     """A field of the options within options, where Python finds no attribute."""
-    if name.startswith("_"):
-        raise AttributeError("%s has no attribute '%s'" % (type(self).__name__, name))
-    part = _options.part_with(type(self), name)
+    part = None if name.startswith("_") else _options.part_with(type(self), name)
     if part is None:
-        raise _no_attribute(type(self), name)
+        raise _NoAttribute(type(self), name)
     return getattr(getattr(self, part), name)
 
 
-def _no_attribute(cls, name):
-    return AttributeError("%s has no attribute '%s'%s" % (_texts.name_of(cls), name, _calls.near(name, {*dir(cls), *_options.fields(cls)})))
+class _NoAttribute(AttributeError):
+    """Of a class's or an object's: names the nearest, when it is printed, since hasattr () needs no text."""
+
+    __module__, __qualname__ = "builtins", "AttributeError"
+    name = None  # or a traceback would name the nearest once more
+
+    def __str__(self):
+        cls, name = self.args
+        return "%s has no attribute '%s'%s" % (_texts.name_of(cls), name, _calls.near(name, {*dir(cls), *_options.fields(cls)}))
+
+    def __reduce__(self):
+        return AttributeError, (str(self),)
+
+
+def _get_of_class(cls, name):
+    raise _NoAttribute(cls, name)
+
+
+@functools.lru_cache(None)
+def _naming_nearest(meta):
+    """A class of classes, whose error for what a class lacks names the nearest."""
+    return type(meta.__name__, (meta,), {"__module__": meta.__module__, "__doc__": vars(meta)["__doc__"], "__getattr__": _get_of_class})
 
 
 def _refuse_unknown(cls):
@@ -390,9 +409,11 @@ def _refuse_unknown(cls):
         elif _options.part_with(cls, name):
             setattr(getattr(self, _options.part_with(cls, name)), name, value)
         else:
-            raise _no_attribute(cls, name)
+            raise _NoAttribute(cls, name)
 
     cls.__setattr__, cls.__getattr__ = __setattr__, _get_within
+    if not hasattr(type(cls), "__getattr__"):
+        cls.__class__ = _naming_nearest(type(cls))
 
 
 def _make_by_name(cls, info):
