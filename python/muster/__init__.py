@@ -14,6 +14,7 @@ import threading
 
 from muster import _carried
 
+_carried.refuse_subinterpreter()
 _carried.use()
 import gi  # noqa: E402
 

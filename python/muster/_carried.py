@@ -14,6 +14,14 @@ _CARRIED = os.path.join(_FOLDER, "carried")
 _TOO_NEW = (3, 51)  # PyGObject over another libgirepository, which needs a newer GLib
 
 
+def refuse_subinterpreter() -> None:
+    """PyGObject would wait there for the interpreter's lock, for ever."""
+    python = ctypes.PyDLL(None)
+    python.PyInterpreterState_Get.restype = python.PyInterpreterState_Main.restype = ctypes.c_void_p
+    if python.PyInterpreterState_Get() != python.PyInterpreterState_Main():
+        raise ImportError("muster can't be imported in a subinterpreter: PyGObject hangs there (with mod_wsgi, set WSGIApplicationGroup %{GLOBAL})")
+
+
 def _finds_too_new():
     """Whether the gi that would be imported is too new, by the name of the folder beside it that tells its version."""
     if "gi" in sys.modules:

@@ -2,7 +2,7 @@
 """Signals in blocking calls: Ctrl-C cancels the main thread's call, which raises KeyboardInterrupt once it has returned.
 
 While the library runs on the main thread, Python runs no handler: C's handler only writes the signal's number to the wakeup file
-descriptor. During a call that is a socket of ours. A thread reads it, cancels the call at Ctrl-C, and passes every number on to the
+descriptor. During a call that is a pipe of ours. A thread reads it, cancels the call at Ctrl-C, and passes every number on to the
 descriptor that was set before, such as an asyncio loop's. Python's handlers run when the call has returned and its error has been
 converted, since an exception in between would replace it; in a callback they run at once, as in any Python.
 """
@@ -16,7 +16,7 @@ _SIGNALS = [number for number in range(1, 32) if number != _signal.SIGINT] + [_s
 
 _lock = threading.Lock()  # held to take a call off, and to read
 _calls = []  # of the main thread, the innermost last
-_socket = None  # what the thread reads, and what C's handler writes
+_pipe = None  # what the thread reads, and what C's handler writes
 _wakeup_before = -1
 _handlers = {}  # Python's, from before the outermost call
 _arrived = []  # signals whose handlers are still to run
@@ -41,7 +41,7 @@ def _interrupt():
 def _read():
     """Takes what C's handler has written; with the lock."""
     try:
-        numbers = _socket[0].recv(256)
+        numbers = os.read(_pipe[0], 256)
     except BlockingIOError:
         return
     if any(map(_is_ctrl_c, numbers)):
@@ -63,13 +63,9 @@ def _watch(mine):
 
 
 def _start():
-    global _socket
-    import socket  # takes longer than all of this module
-
-    _socket = socket.socketpair()
-    for end in _socket:
-        end.setblocking(False)
-    threading.Thread(target=_watch, args=_socket[:1], name="muster-signals", daemon=True).start()
+    global _pipe
+    _pipe = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    threading.Thread(target=_watch, args=_pipe[:1], name="muster-signals", daemon=True).start()
 
 
 def _on_signal(number, frame):
@@ -97,17 +93,17 @@ def _begin():
         if callable(handler):
             _handlers[number] = handler
             _signal.signal(number, _on_signal)
-    if _socket is None:
+    if _pipe is None:
         _start()
-    _wakeup_before = _signal.set_wakeup_fd(_socket[1].fileno(), warn_on_full_buffer=False)
+    _wakeup_before = _signal.set_wakeup_fd(_pipe[1], warn_on_full_buffer=False)
 
 
 def _end():
     """Restores what a callback hasn't replaced itself."""
     global _unread
-    if _socket is not None:
+    if _pipe is not None:
         current = _signal.set_wakeup_fd(_wakeup_before)
-        if current != _socket[1].fileno():
+        if current != _pipe[1]:
             _signal.set_wakeup_fd(current)
         if _unread:
             _read()  # or the thread would, during another call
@@ -162,15 +158,15 @@ class Call:
 
 
 def _after_fork():
-    """The child has the sockets of its parent, and no thread that reads them."""
-    global _lock, _socket, main_thread
+    """The child has the pipe of its parent, and no thread that reads it."""
+    global _lock, _pipe, main_thread
     _lock, main_thread = threading.Lock(), threading.get_ident()
     if _calls:
         _calls.clear()
         _end()
-    for end in _socket or ():
-        end.close()
-    _socket = None
+    for end in _pipe or ():
+        os.close(end)
+    _pipe = None
 
 
 os.register_at_fork(after_in_child=_after_fork)

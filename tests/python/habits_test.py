@@ -14,6 +14,7 @@ import threading
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), "../../python")))
 import case
 import muster
+import pythons
 
 PATIENCE = 120
 
@@ -100,6 +101,38 @@ class Pool(case.TestCase):
                 done = subprocess.run([sys.executable, __file__, method], timeout=PATIENCE, check=False, stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, text=True)
                 self.assertEqual(done.returncode, 0, done.stdout)
+
+
+SUBINTERPRETER = """
+try:
+    import _interpreters as interpreters
+    made = interpreters.create("legacy")
+except ImportError:
+    import _xxsubinterpreters as interpreters  # before Python 3.13
+    made = interpreters.create()
+interpreters.run_string(made, "try: import muster\\nexcept ImportError as error: print(error, flush=True)")
+"""
+STEP = """
+import muster
+builder = muster.GraphBuilder()
+builder.constant("one", muster.Tensor(1.0))
+print(float(muster.LocalMaster().create_session(builder.end()).run("one:0")))
+"""
+
+
+class Interpreter(case.TestCase):
+    """Ways to start Python."""
+
+    def said(self, *words):
+        done = subprocess.run([sys.executable, *words], timeout=PATIENCE, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env=pythons.environment(self.folder))
+        return done.stdout
+
+    def test_nothing_is_left_open(self):
+        self.assertEqual(self.said("-OO", "-W", "error::ResourceWarning", "-c", STEP), "1.0\n")
+
+    def test_a_subinterpreter_is_refused(self):
+        self.assertIn("muster can't be imported in a subinterpreter", self.said("-c", SUBINTERPRETER))
 
 
 class Asyncio(case.TestCase):
