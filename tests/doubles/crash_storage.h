@@ -42,6 +42,10 @@ guint muster_crash_storage_n_outcomes (MusterCrashStorage *self);
 MusterCrashStorage *muster_crash_storage_outcome (MusterCrashStorage *self, guint outcome,
                                                   char **what);
 
+/* Whether a test tries the nth outcome that it has seen: each with MUSTER_LONG, otherwise every
+ * third, and every eleventh with MUSTER_SHORT. */
+gboolean muster_crash_storage_is_tried (guint nth);
+
 /* The same for stores that hold the same files (transfer full). */
 char *muster_crash_storage_fingerprint (MusterCrashStorage *self);
 

@@ -165,13 +165,6 @@ goes_on (guint nth)
   return nth % 4 == 0 || g_getenv ("MUSTER_LONG") != NULL;
 }
 
-/* Under a sanitizer, a third. */
-static gboolean
-is_tried (guint nth)
-{
-  return nth % 3 == 0 || g_getenv ("MUSTER_SHORT") == NULL;
-}
-
 /* Tries every outcome of a crash now, each once; the first fault (nullable). */
 static char *
 fault_of_outcomes (const Story *story, MusterCrashStorage *crash, int least, int most)
@@ -183,7 +176,7 @@ fault_of_outcomes (const Story *story, MusterCrashStorage *crash, int least, int
     g_autoptr (MusterCrashStorage) after = muster_crash_storage_outcome (crash, i, &what);
     if (!g_hash_table_add (seen, muster_crash_storage_fingerprint (after)))
       continue;
-    if (!is_tried (n_seen++))
+    if (!muster_crash_storage_is_tried (n_seen++))
       continue;
     g_autofree char *fault = fault_of (story, after, least, most, goes_on (n_tried++));
     if (fault != NULL)

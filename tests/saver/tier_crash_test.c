@@ -170,13 +170,6 @@ goes_on (guint nth)
   return nth % 8 == 0 || g_getenv ("MUSTER_LONG") != NULL;
 }
 
-/* Under a sanitizer, a third. */
-static gboolean
-is_tried (guint nth)
-{
-  return nth % 3 == 0 || g_getenv ("MUSTER_SHORT") == NULL;
-}
-
 static char *
 fault_of_outcomes (const Story *story, MusterCrashStorage *crash, Expected expected)
 {
@@ -187,7 +180,7 @@ fault_of_outcomes (const Story *story, MusterCrashStorage *crash, Expected expec
     g_autoptr (MusterCrashStorage) after = muster_crash_storage_outcome (crash, i, &what);
     if (!g_hash_table_add (seen, muster_crash_storage_fingerprint (after)))
       continue;
-    if (!is_tried (n_seen++))
+    if (!muster_crash_storage_is_tried (n_seen++))
       continue;
     expected.goes_on = goes_on (n_tried++);
     g_autofree char *fault = fault_of (story, after, &expected);

@@ -20,7 +20,7 @@ import processes
 from processes import DIGITS, peer
 
 BATCHES = 56  # of an epoch of digits
-EPOCHS = 250
+EPOCHS = 100 if os.environ.get("MUSTER_SHORT") else 250
 WITHOUT_END = 1000000  # epochs
 DATA = [os.path.join(os.path.dirname(DIGITS), "digits_%s.npy" % name) for name in "xy"]
 
