@@ -21,6 +21,9 @@ G_BEGIN_DECLS
  * all nodes is valid once its metadata is written; checkpoints of different saves aren't loaded
  * together (DATA_LOSS).
  *
+ * The directory isn't created. If it doesn't exist, a runner warns before the first epoch, trains
+ * all epochs without saving, and fails at the end.
+ *
  * One thread; its groups must not run at the same time.
  */
 #define MUSTER_TYPE_JOB_CHECKPOINT (muster_job_checkpoint_get_type ())
@@ -28,7 +31,7 @@ G_DECLARE_FINAL_TYPE (MusterJobCheckpoint, muster_job_checkpoint, MUSTER, JOB_CH
 
 /**
  * muster_job_checkpoint_new:
- * @directory: where the checkpoints are
+ * @directory: where the checkpoints are; it must exist
  * @storage: (nullable): NULL: local files, which each node's master must see
  * @metadata: (nullable): NULL: none
  * @clock: (nullable): NULL: the machine's
@@ -42,7 +45,7 @@ MusterJobCheckpoint *muster_job_checkpoint_new (const char *directory, MusterSto
 
 /**
  * muster_job_checkpoint_new_for_node:
- * @directory: where the checkpoints are
+ * @directory: where the checkpoints are; it must exist
  * @name: what its files are named after, whatever its name in the cluster
  * @storage: (nullable): NULL: local files, which each node's master must see
  * @metadata: (nullable): NULL: none

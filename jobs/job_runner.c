@@ -10,6 +10,9 @@
 #include "jobs/job_save_private.h"
 #include "train/goodput/goodput_meter.h"
 
+/* The remedy for a missing directory of checkpoints. */
+#define CREATE_IT "create it where every node's master sees it"
+
 /* --- upload builders --- */
 
 G_DEFINE_TYPE (MusterJobUploadBuilder, muster_job_upload_builder, G_TYPE_OBJECT)
@@ -248,6 +251,30 @@ note_failure (MusterJobRunner *self, gint64 epoch, GError *failure, GError **err
   return put_up_with (self, epoch, failure, error);
 }
 
+static gboolean
+lacks_directory (Training *self)
+{
+  return muster_job_checkpoint_lacks_directory (
+      self->runner->checkpoint, stage_deadline (self->runner, self->deadline_us),
+      self->cancellable);
+}
+
+/* Training continues where the metadata reports that nothing can be saved. */
+static gboolean
+note_inaccessible (Training *self, gint64 epoch, GError **error)
+{
+  const char *directory = self->runner->checkpoint->directory;
+  GError *failure = NULL;
+  muster_fail (&failure, MUSTER_ERROR_UNAVAILABLE,
+               lacks_directory (self)
+                   ? "Checkpoint files cannot be accessed! '%s' doesn't exist; " CREATE_IT
+                   : "Checkpoint files cannot be accessed! The job's metadata can't reach '%s'; "
+                     "check its permissions",
+               directory);
+  muster_log (G_LOG_LEVEL_WARNING, "save-failed", "MESSAGE", "%s", failure->message);
+  return put_up_with (self->runner, epoch, failure, error);
+}
+
 /* Waits for the save in the background. Its failure comes out here, once. */
 static gboolean
 collect_save (Training *self, GError **error)
@@ -296,10 +323,7 @@ save_or_put_up (Training *self, gint64 epoch, gboolean finished, GError **error)
       runner->failures_in_a_row = 0;
     if (is_made)
       return TRUE;
-    muster_log (G_LOG_LEVEL_WARNING, "save-failed", "MESSAGE",
-                "Checkpoint files cannot be accessed!");
-    muster_fail (&failure, MUSTER_ERROR_UNAVAILABLE, "Checkpoint files cannot be accessed!");
-    return put_up_with (runner, epoch, failure, error);
+    return note_inaccessible (self, epoch, error);
   }
   return note_failure (runner, epoch, failure, error);
 }
@@ -363,15 +387,11 @@ check_before (MusterJobRunner *self, GError **error)
 static void
 warn_of_no_directory (Training *self)
 {
-  MusterJobCheckpoint *checkpoint = self->runner->checkpoint;
-  if (checkpoint != NULL &&
-      muster_job_checkpoint_lacks_directory (
-          checkpoint, stage_deadline (self->runner, self->deadline_us), self->cancellable))
-    muster_log (
-        G_LOG_LEVEL_WARNING, "no-checkpoints", "MESSAGE",
-        "the checkpoint directory '%s' doesn't exist, so no epoch will be saved; create it where "
-        "every node's master sees it",
-        checkpoint->directory);
+  const MusterJobCheckpoint *checkpoint = self->runner->checkpoint;
+  if (checkpoint != NULL && lacks_directory (self))
+    muster_log (G_LOG_LEVEL_WARNING, "no-checkpoints", "MESSAGE",
+                "the checkpoint directory '%s' doesn't exist, so no epoch will be saved; " CREATE_IT,
+                checkpoint->directory);
 }
 
 /* Which of a node's variables are saved, and loaded. */

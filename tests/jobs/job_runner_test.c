@@ -403,10 +403,13 @@ MUSTER_TEST (JobRunner, trains_on_where_checkpoints_cannot_be_reached)
 
   heard_begin (G_LOG_LEVEL_WARNING);
   MUSTER_EXPECT_FALSE (story_train (&it, (How)FROM_SCRATCH, &error));
-  MUSTER_EXPECT_EQ (heard_count ("save-failed", "Checkpoint files cannot be accessed!"), 5U);
+  MUSTER_EXPECT_EQ (heard_count ("save-failed", "Checkpoint files cannot be accessed! *"), 5U);
   heard_end ();
-  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
-                      "the last epoch, 4, isn't saved: Checkpoint files cannot be accessed!");
+  g_autofree char *why =
+      g_strdup_printf ("the last epoch, 4, isn't saved: Checkpoint files cannot be accessed! The "
+                       "job's metadata can't reach '%s'; check its permissions",
+                       it.f.directory);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, why);
   MUSTER_EXPECT_FALSE (job_has_file (&it.f, "a.0"));
   MUSTER_EXPECT_TRUE (strstr (it.f.diary->str, "write") == NULL);
   MUSTER_EXPECT_TRUE (g_str_has_suffix (it.f.diary->str, "exit"));
@@ -463,6 +466,27 @@ MUSTER_TEST (JobRunner, writes_no_metadata_for_a_save_that_failed)
   MUSTER_EXPECT_STREQ (it.f.diary->str,
                        "params, resume, init, accessible, epoch, accessible, epoch, accessible, "
                        "epoch, accessible, epoch, accessible, upload, download, exit");
+}
+
+MUSTER_TEST (JobRunner, names_the_directory_that_does_not_exist_at_its_end)
+{
+  g_auto (Story) it = {0};
+  g_autoptr (GError) error = NULL;
+  story_begin (&it, one_node);
+  g_autofree char *nowhere = g_build_filename (it.f.directory, "nowhere", NULL);
+  g_autoptr (MusterJobStateFile) state = muster_job_state_file_new ();
+  g_object_unref (it.checkpoint);
+  it.checkpoint = muster_job_checkpoint_new (nowhere, NULL, MUSTER_JOB_METADATA (state), NULL);
+
+  heard_begin (G_LOG_LEVEL_WARNING);
+  MUSTER_EXPECT_FALSE (story_train (&it, (How)FROM_SCRATCH, &error));
+  heard_end ();
+
+  g_autofree char *why =
+      g_strdup_printf ("the last epoch, 4, isn't saved: Checkpoint files cannot be accessed! '%s' "
+                       "doesn't exist; create it where every node's master sees it",
+                       nowhere);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, why);
 }
 
 /* D003.1 */
