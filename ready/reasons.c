@@ -290,6 +290,13 @@ is_child (const char *target)
   return g_str_equal (target, "tensorflow") || g_str_has_prefix (target, "tensorflow:");
 }
 
+/* The engine in this process, or such a child: no other process reaches it. */
+static gboolean
+is_own (const char *target)
+{
+  return target != NULL && (g_str_equal (target, "local") || is_child (target));
+}
+
 /* The task's `muster serve` runs its gateway. */
 static char *
 silent_gateway_hint (const char *state)
@@ -500,7 +507,8 @@ gateway_hint (const MusterSituation *situation)
 {
   if (situation->chief != NULL)
     return NULL;
-  return g_strdup_printf ("a gateway stores it: `muster serve --master=%s`",
+  return g_strdup_printf ("a %s stores it: `muster serve --master=%s`",
+                          is_own (situation->target) ? "server" : "gateway",
                           situation->target != NULL ? situation->target : "TARGET");
 }
 
@@ -510,6 +518,10 @@ static char *
 chief_hint (const MusterSituation *situation, const char *again)
 {
   const char *address = situation->chief != NULL ? strchr (situation->chief, '=') : NULL;
+  if (address == NULL && is_own (situation->target))
+    return g_strdup_printf ("prepare the model in this process: no other one reaches '%s'; to share "
+                            "it between processes, start `muster serve --master=%s`",
+                            situation->target, situation->target);
   if (address == NULL)
     return g_strdup_printf ("start the chief %swith `muster prepare --master=%s`", again,
                             situation->target != NULL ? situation->target : "TARGET");

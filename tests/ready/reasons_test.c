@@ -270,6 +270,29 @@ MUSTER_TEST (Reason, says_that_no_chief_has_ever_registered_and_how_to_start_one
   MUSTER_EXPECT_NULL (muster_reasons_find (muster_reasons_list (it.reasons), "job"));
 }
 
+/* Another process that prepares "local" prepares an engine of its own. */
+MUSTER_TEST (Reason, names_no_command_for_a_master_that_no_other_process_reaches)
+{
+  static const char *const targets[] = {"local", "tensorflow", "tensorflow:/opt/venv"};
+  char *missing[] = {(char *)"v", NULL};
+  for (gsize i = 0; i < G_N_ELEMENTS (targets); i++) {
+    g_auto (Fixture) it = {0};
+    set_up (&it);
+    it.situation.target = targets[i];
+    it.readiness.keeps_announcements = FALSE;
+    it.readiness.missing = missing;
+    g_autofree char *serve = g_strdup_printf ("`muster serve --master=%s`", targets[i]);
+    g_autofree char *own =
+        g_strdup_printf ("prepare the model in this process: no other one reaches '%s'; to share it "
+                         "between processes, start %s",
+                         targets[i], serve);
+    g_autofree char *kept = g_strdup_printf ("a server stores it: %s", serve);
+
+    MUSTER_EXPECT_STREQ (update (&it, "variables")->hint, own);
+    MUSTER_EXPECT_STREQ (update (&it, "chief")->hint, kept);
+  }
+}
+
 /* What a worker's own server is called is of no use to the chief. */
 MUSTER_TEST (Reason, names_the_chief_where_tasks_have_masters_of_their_own)
 {
