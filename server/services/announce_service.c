@@ -183,7 +183,8 @@ drain_left_us_locked (const Lease *lease)
   return MAX (stop_us, lease->hold_us - now_us);
 }
 
-/* Tells the chief that the server is draining, or its job; after its grant, which says so itself. */
+/* Tells the chief that the server is draining, or its job; after its grant, which says so itself.
+ */
 static void
 tell_drain_locked (Lease *lease)
 {
@@ -752,11 +753,12 @@ muster_announce_service_doubt (MusterAnnounceService *self)
 void
 muster_announce_service_drain (MusterAnnounceService *self)
 {
-  g_mutex_lock (&self->lock);
-  g_autoptr (GPtrArray) leases = list_leases (self);
-  g_mutex_unlock (&self->lock);
-  for (guint i = 0; i < leases->len; i++)
-    tell_drain (leases->pdata[i], 0);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  GHashTableIter iter;
+  gpointer lease;
+  g_hash_table_iter_init (&iter, self->leases);
+  while (g_hash_table_iter_next (&iter, NULL, &lease))
+    tell_drain (lease, 0);
 }
 
 void
