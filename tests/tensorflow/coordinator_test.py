@@ -45,6 +45,11 @@ class Coordinated(cluster_gate.Job):
         models = peer.muster_json("status", "grpc://" + self.address)["models"]
         return models[0] if models else None
 
+    def model_has(self, steps):
+        with contextlib.suppress(tf.errors.OpError):  # as before there is a model
+            return self.read("last") == steps
+        return False
+
     def muster(self, name, *words):
         return subprocess.run([peer.MUSTER, *words, "--meta-graph=" + self.meta, "--timeout=20", *self.options],
                               env=self.cluster.environment(name), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -172,10 +177,24 @@ class WithoutPositions(Coordinated):
         self.assertEqual((self.ready("worker:0"), self.ready("chief:0")), (["joined", "continued"], ["joined"]))
         self.assertEqual(self.model()["phase"], "over")
 
-    def model_has(self, steps):
-        with contextlib.suppress(tf.errors.OpError):  # as before there is a model
-            return self.read("last") == steps
-        return False
+
+class OwnDirectories(Coordinated):
+    positions = "--no-positions"
+
+    def test_let_a_worker_train_on_until_the_chief_is_back(self):
+        """It can't be the chief: it hasn't the checkpoints of the model that it would continue with."""
+        self.train("chief:0")
+        self.train("worker:0", "--checkpoint-dir=" + self.folder())
+        self.allow(2, *self.tasks)
+        peer.await_true(lambda: self.model_has(4), "four steps are made")
+        peer.await_true(lambda: v1.train.latest_checkpoint(self.run_dir), "there is something to restore")
+        self.kill("chief:0")
+        self.allow(3, "worker:0")
+        peer.await_true(lambda: self.read("last") == 7, "it trains on")
+        self.train("chief:0")
+        self.allow(60, *self.tasks)
+        for name, (process, _) in self.tasks.items():
+            self.assertEqual(process.wait(self.patience), 0, name)
 
 
 class Dies(Coordinated):

@@ -190,3 +190,88 @@ MUSTER_TEST (ElasticTask, forgets_in_another_round_that_it_gave_up)
   MUSTER_ASSERT_TRUE (start (task, PATIENCE_US, NULL));
   MUSTER_EXPECT_TRUE (muster_elastic_check_pause (task, NULL));
 }
+
+/* Ends a round. */
+static gboolean
+goes_on (MusterElastic *task, gboolean is_fenced)
+{
+  g_autoptr (GError) failure = g_error_new_literal (
+      MUSTER_ERROR, is_fenced ? MUSTER_ERROR_FAILED_PRECONDITION : MUSTER_ERROR_CANCELLED, "why");
+  return muster_elastic_goes_on (task, is_fenced, failure);
+}
+
+/* Refused as chiefs, tasks wait for one another in turn: none of them can prepare the model. */
+static guint
+count_refusals (MusterElastic *task, MusterCoordinator *coordinator, guint most)
+{
+  guint n = 1;
+  for (; n < most && goes_on (task, TRUE); n++) {
+    muster_elastic_begin_round (task, MUSTER_ELASTIC_WORKER, NULL);
+    muster_elastic_set_session (task, coordinator);
+    muster_elastic_give_way (task);
+    MUSTER_EXPECT_TRUE (goes_on (task, FALSE));
+    muster_elastic_begin_round (task, MUSTER_ELASTIC_CHIEF, NULL);
+  }
+  return n;
+}
+
+MUSTER_TEST (ElasticTask, fails_in_the_end_where_no_task_can_be_the_chief)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterElastic) task = make_task (f.master, 0);
+  g_autoptr (MusterCoordinator) coordinator = muster_coordinator_new (NULL, FALSE);
+  MUSTER_EXPECT_TRUE (start (task, PATIENCE_US, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_EQ (count_refusals (task, coordinator, 100), 100u); /* it gets a session */
+  MUSTER_EXPECT_LT (count_refusals (task, NULL, 100), 100u);
+}
+
+/* As where its directory hasn't the checkpoints of the model that a chief has left. */
+MUSTER_TEST (ElasticTask, works_on_without_a_chief_where_its_claims_are_refused)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterElastic) task = make_task (f.master, 0);
+  MusterElasticRole role = MUSTER_ELASTIC_LOST;
+  MUSTER_EXPECT_TRUE (start (task, PATIENCE_US, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  for (int i = 0; i < 5; i++) {
+    MUSTER_EXPECT_TRUE (goes_on (task, TRUE));
+    muster_elastic_begin_round (task, MUSTER_ELASTIC_CHIEF, NULL);
+  }
+  MUSTER_EXPECT_TRUE (goes_on (task, TRUE));
+
+  MUSTER_EXPECT_TRUE (
+      muster_elastic_find_role (task, muster_elastic_in_us (PATIENCE_US), NULL, &role, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ ((int)role, (int)MUSTER_ELASTIC_WORKER);
+  muster_elastic_begin_round (task, role, NULL);
+  MUSTER_EXPECT_FALSE (g_cancellable_is_cancelled (muster_elastic_cancellable (task)));
+  MUSTER_EXPECT_GT (task->not_before_us, muster_elastic_in_us (2 * MUSTER_SECOND));
+}
+
+/* Its wait was short since it began without one. */
+MUSTER_TEST (ElasticTask, waits_on_for_a_model_whose_chief_came_back_meanwhile)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GError) late =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "not ready in time");
+  g_autoptr (MusterElastic) task = make_task (f.master, 0);
+  guint own = 0;
+  const MusterRoster led = {
+      .n_slots = N_SLOTS, .n_members = 1, .slots = &own, .has_chief = TRUE, .epoch = 3};
+  MUSTER_EXPECT_TRUE (start (task, PATIENCE_US, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  (void)muster_elastic_goes_on (task, FALSE, NULL);
+  muster_elastic_note_may_lead (task, late);
+  muster_elastic_begin_round (task, MUSTER_ELASTIC_WORKER, NULL);
+  MUSTER_EXPECT_LT (muster_elastic_timeout (task, PATIENCE_US), PATIENCE_US);
+
+  muster_membership_set_roster (task->membership, own, &led);
+
+  MUSTER_EXPECT_TRUE (muster_elastic_goes_on (task, FALSE, late));
+}

@@ -6,8 +6,10 @@
 
 #include "base/error.h"
 
-/* Refused claims in a row while no chief is alive. */
+/* Refused claims of a task that gets no session between them. */
 #define MOST_REFUSALS 20
+/* Of one that trains between them without a chief: no more count, so that it goes on. */
+#define MOST_KEPT 9
 
 static void
 cancel_round (GCancellable *callers G_GNUC_UNUSED, gpointer cancellable)
@@ -122,6 +124,9 @@ muster_elastic_set_session (MusterElastic *self, MusterCoordinator *coordinator)
 {
   g_mutex_lock (&self->lock);
   g_set_object (&self->coordinator, coordinator);
+  if (coordinator != NULL)
+    self->n_refusals = self->is_leaderless ? MIN (self->n_refusals, MOST_KEPT) : 0;
+  self->is_brief = self->is_brief && coordinator == NULL;
   g_mutex_unlock (&self->lock);
   muster_elastic_end_round_if_due (self);
 }
@@ -168,12 +173,13 @@ muster_elastic_goes_on (MusterElastic *self, gboolean is_fenced, const GError *f
   g_mutex_lock (&self->lock);
   const gboolean is_changing =
       self->is_changing ||
-      (self->is_leaderless && muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED));
+      (self->is_brief && muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED));
   self->is_in_round = FALSE;
   g_clear_object (&self->coordinator);
   g_mutex_unlock (&self->lock);
-  self->n_refusals = is_fenced ? self->n_refusals + 1 : 0;
-  if (is_fenced)
+  if (is_fenced) {
+    self->n_refusals++;
     muster_elastic_note_fenced (self, failure);
+  }
   return (is_fenced && self->n_refusals < MOST_REFUSALS) || (is_changing && is_passing (failure));
 }

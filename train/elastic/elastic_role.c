@@ -11,6 +11,8 @@
 #define STAGGER_US (250 * MUSTER_MILLISECOND)
 /* A task that couldn't be the chief works on for so long before it tries again. */
 #define LEADERLESS_US (2 * MUSTER_SECOND)
+/* So often the pause after a refused claim is doubled: up to about a minute. */
+#define MOST_DOUBLED 8
 /* A coordinator that was restarted knows no chief until that one has claimed the model again, for
  * which it tries every two seconds; and one that hasn't had a chief leaves the first task so much
  * time to start. */
@@ -71,7 +73,9 @@ muster_elastic_should_change (const MusterElastic *self)
 typedef enum { DECIDED, TOO_FEW, NO_CHIEF } Situation;
 
 /* NO_CHIEF: this task becomes it at *wake_us, unless another does. TOO_FEW: the task has still to
- * start; one that has started takes the role, and waits between two steps. */
+ * start; one that has started takes the role, and waits between two steps. One whose claims were
+ * refused though no task leads can't be the chief: its directory may lack the model's checkpoints.
+ */
 static Situation
 look (MusterElastic *self, const MusterRoster *roster, MusterElasticRole *role, gint64 *wake_us)
 {
@@ -87,9 +91,13 @@ look (MusterElastic *self, const MusterRoster *roster, MusterElasticRole *role, 
     return TOO_FEW;
   if (self->options.never_leads)
     return DECIDED;
-  *role = MUSTER_ELASTIC_CHIEF;
   *wake_us = due_us (self);
-  return muster_elastic_now_us () >= *wake_us ? DECIDED : NO_CHIEF;
+  const gboolean is_due = muster_elastic_now_us () >= *wake_us;
+  self->is_leaderless |= self->n_refusals > 1 && !is_due;
+  if (self->is_leaderless && !is_due)
+    return DECIDED; /* it works on until then */
+  *role = MUSTER_ELASTIC_CHIEF;
+  return is_due ? DECIDED : NO_CHIEF;
 }
 
 void
@@ -185,7 +193,8 @@ gint64
 muster_elastic_timeout (MusterElastic *self, gint64 timeout_us)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  if (self->role != MUSTER_ELASTIC_WORKER || !self->is_leaderless)
+  self->is_brief = self->role == MUSTER_ELASTIC_WORKER && self->is_leaderless;
+  if (!self->is_brief)
     return timeout_us;
   return timeout_us > 0 ? MIN (timeout_us, LEADERLESS_US) : LEADERLESS_US;
 }
@@ -193,10 +202,12 @@ muster_elastic_timeout (MusterElastic *self, gint64 timeout_us)
 void
 muster_elastic_note_fenced (MusterElastic *self, const GError *failure)
 {
+  const guint n_doubled = MIN (MAX (self->n_refusals, 1) - 1, MOST_DOUBLED);
   muster_log (G_LOG_LEVEL_INFO, "role", "MUSTER_MODEL", self->options.model, "MESSAGE",
               "another task is the chief of '%s': %s", self->options.model,
               failure != NULL ? failure->message : "");
-  g_mutex_lock (&self->lock);
-  self->not_before_us = muster_elastic_in_us (STAGGER_US);
-  g_mutex_unlock (&self->lock);
+  if (self->n_refusals > 1 && failure != NULL)
+    muster_elastic_say_waiting (self, failure->message);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  self->not_before_us = muster_elastic_in_us (STAGGER_US << n_doubled);
 }
