@@ -287,7 +287,7 @@ read_spec (const char *task, GError **error)
 }
 
 /* Reads TF_CONFIG: if it is set, the task's sessions live on its own server, for its own devices.
- * The command line takes precedence. */
+ * The command line takes precedence. A command that needs no master needs no task either. */
 static gboolean
 read_tf_config (MusterCliWants wants, MusterCliOptions *options, GError **error)
 {
@@ -302,12 +302,13 @@ read_tf_config (MusterCliWants wants, MusterCliOptions *options, GError **error)
   }
   if (options->target != NULL || muster_cluster_spec_is_empty (options->spec))
     return TRUE;
-  options->target = muster_cluster_spec_target (options->spec, error);
-  if (options->target == NULL)
+  const gboolean needs_target = (wants & MUSTER_CLI_MASTER) != 0;
+  options->target = muster_cluster_spec_target (options->spec, needs_target ? error : NULL);
+  if (options->target == NULL && needs_target)
     return FALSE;
-  if (strcmp (options->target, "local") == 0)
+  if (g_strcmp0 (options->target, "local") == 0)
     return TRUE;
-  options->target_from_spec = TRUE;
+  options->target_from_spec = options->target != NULL;
   if (options->coordinator == NULL)
     options->coordinator = muster_cluster_spec_coordinator (options->spec);
   if ((wants & MUSTER_CLI_CLUSTER) && options->addresses == NULL)

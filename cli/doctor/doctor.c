@@ -63,18 +63,45 @@ add_coordinator (const MusterCliOptions *options, char ***words)
   *words = g_strv_builder_end (all);
 }
 
-/* Without a word, TF_CONFIG names the master and the cluster's tasks. */
+/* Whether a target's address is that of TF_CONFIG's own task, or of another one of its cluster. */
+static gboolean
+is_in_cluster (const MusterCliOptions *options, const char *word)
+{
+  const char *address = muster_address_in_target (word, NULL);
+  if (address == NULL)
+    return FALSE;
+  if (options->target != NULL &&
+      g_strcmp0 (muster_address_in_target (options->target, NULL), address) == 0)
+    return TRUE;
+  for (char **task = options->addresses; task != NULL && *task != NULL; task++)
+    if (strcmp (strchr (*task, '=') + 1, address) == 0)
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+has_word_in_cluster (const MusterCliOptions *options, char **words)
+{
+  for (char **word = words; *word != NULL; word++)
+    if (is_in_cluster (options, *word))
+      return TRUE;
+  return FALSE;
+}
+
+/* Without a word, TF_CONFIG names the master and the cluster's tasks. Otherwise the cluster may be
+ * another job's. */
 static gboolean
 take_places (MusterCliOptions *options, char ***words, GError **error)
 {
   if (**words == NULL && options->target != NULL) {
     g_strfreev (*words);
     *words = g_strdupv ((char *[]){options->target, NULL});
-  } else if (options->cluster == NULL) {
+  } else if (**words != NULL && options->cluster == NULL &&
+             !has_word_in_cluster (options, *words)) {
     g_clear_pointer (&options->addresses, g_strfreev);
   }
   add_coordinator (options, words);
-  if (**words == NULL)
+  if (**words == NULL && options->addresses == NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "doctor needs a TARGET, such as grpc://HOST:PORT, or a DIR");
   for (char **word = *words; *word != NULL; word++)
@@ -140,7 +167,7 @@ looking_start (const MusterDoctor *doctor, LookFunction look, const char *place)
   self->doctor = *doctor;
   self->doctor.findings = muster_findings_new ();
   if (look == muster_doctor_look_at_master)
-    self->doctor.holders = g_ptr_array_new_with_free_func (g_free);
+    self->doctor.holders = g_ptr_array_new_with_free_func (muster_holder_free);
   self->look = look;
   self->place = place;
   self->thread = g_thread_new ("muster-look", run_looking, self);
@@ -226,7 +253,7 @@ muster_cli_doctor (int argc, char **argv)
   g_auto (GStrv) words = NULL;
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterFindings) findings = muster_findings_new ();
-  g_autoptr (GPtrArray) holders = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) holders = g_ptr_array_new_with_free_func (muster_holder_free);
   MusterDoctor doctor = {.options = &options, .findings = findings, .holders = holders};
 
   if (!parse (argc, argv, &options, &doctor.patience_us, &words, &error))

@@ -83,6 +83,73 @@ add_error (const Look *self, MusterSeverity severity, MusterCheck check, const G
 
 /* --- the directory --- */
 
+/* The chief's name in a holder's "CHIEF, in DIRECTORY", if that is this directory: its length, or
+ * 0. */
+static int
+length_of_chief (const Look *self, const MusterHolder *holder)
+{
+  g_autofree char *here = muster_path_for_master (NULL, self->directory);
+  g_autofree char *end = g_strconcat (", in ", here, NULL);
+  return g_str_has_suffix (holder->text, end) ? (int)(strlen (holder->text) - strlen (end)) : 0;
+}
+
+/* The nearest path at or above it that exists: where a job would create it. (transfer full) */
+static char *
+nearest_path (const char *directory)
+{
+  char *at = g_canonicalize_filename (muster_local_path (directory), NULL);
+  while (!g_file_test (at, G_FILE_TEST_EXISTS)) {
+    char *parent = g_path_get_dirname (at);
+    g_free (at);
+    at = parent;
+  }
+  return at;
+}
+
+/* A job that saves here may be another user's than this command. */
+static void
+check_rights (const Look *self)
+{
+  struct stat is;
+  if (!muster_storage_is_local (NULL, self->directory) || self->n_processes > 0)
+    return;
+  g_autofree char *path = nearest_path (self->directory);
+  if (g_access (path, W_OK | X_OK) == 0)
+    return;
+  const int code = errno;
+  if (stat (path, &is) != 0)
+    return;
+  g_autofree char *remedy =
+      g_strdup_printf ("run `muster doctor` as the job's user; the owner of "
+                       "'%s' is user %u, its mode %04o",
+                       path, (unsigned)is.st_uid, (unsigned)is.st_mode & 07777);
+  muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY,
+                       self->directory, remedy, "user %s can't save here: %s", g_get_user_name (),
+                       g_strerror (code));
+}
+
+/* A job creates its directory, so that a missing one is an error only if a job has saved there. */
+static void
+check_missing (const Look *self)
+{
+  MusterFindings *findings = self->doctor->findings;
+  for (guint i = 0; i < self->doctor->holders->len; i++) {
+    const MusterHolder *holder = self->doctor->holders->pdata[i];
+    const int length = length_of_chief (self, holder);
+    if (length > 0) {
+      muster_findings_add (findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY, self->directory,
+                           "check the path, and that its file system is mounted here",
+                           "the directory of %.*s doesn't exist", length, holder->text);
+      return;
+    }
+  }
+  muster_findings_add (findings, MUSTER_FINDING_WARNING, MUSTER_CHECK_CHECKPOINT, self->directory,
+                       "check the path, and that its file system is mounted, if the job has "
+                       "trained before",
+                       "the directory doesn't exist: a job creates it, and starts from scratch");
+  check_rights (self);
+}
+
 static gboolean
 read_names (Look *self)
 {
@@ -90,54 +157,30 @@ read_names (Look *self)
   self->names = muster_storage_list (muster_cli_storage (), self->directory, &error);
   if (self->names != NULL)
     return TRUE;
-  if (g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_NOENT))
-    muster_findings_add (
-        self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY, self->directory,
-        "check the path, and that its file system is mounted; a job's first run creates it",
-        "the directory doesn't exist");
+  const gboolean is_missing = g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_NOENT);
+  if (is_missing)
+    check_missing (self);
   else
     add_error (self, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY, error,
                "check the path, the rights, and that the store answers");
-  muster_findings_add_place (self->doctor->findings, self->directory, "can't be read");
+  muster_findings_add_place (self->doctor->findings, self->directory,
+                             is_missing ? "doesn't exist" : "can't be read");
   return FALSE;
 }
 
-/* A job that saves here may be another user's than this command. */
-static void
-check_rights (const Look *self)
-{
-  const char *path = muster_local_path (self->directory);
-  struct stat is;
-  if (!muster_storage_is_local (NULL, self->directory) || self->n_processes > 0 ||
-      g_access (path, W_OK | X_OK) == 0)
-    return;
-  const int code = errno;
-  if (stat (path, &is) != 0)
-    return;
-  g_autofree char *remedy =
-      g_strdup_printf ("run `muster doctor` as the job's user; its owner is user %u, its mode %04o",
-                       (unsigned)is.st_uid, (unsigned)is.st_mode & 07777);
-  muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY,
-                       self->directory, remedy, "user %s can't save here: %s", g_get_user_name (),
-                       g_strerror (code));
-}
-
-/* A chief's announcement names its directory: "CHIEF, in DIRECTORY". */
 static void
 check_chief (const Look *self)
 {
-  g_autofree char *here = muster_path_for_master (NULL, self->directory);
-  g_autofree char *end = g_strconcat (", in ", here, NULL);
   for (guint i = 0; i < self->doctor->holders->len; i++) {
-    const char *holder = self->doctor->holders->pdata[i];
-    if (!g_str_has_suffix (holder, end) ||
-        strncmp (holder, self->record->chief, strlen (holder) - strlen (end)) == 0)
+    const MusterHolder *holder = self->doctor->holders->pdata[i];
+    const int length = holder->is_alive ? length_of_chief (self, holder) : 0;
+    if (length == 0 || strncmp (holder->text, self->record->chief, (gsize)length) == 0)
       continue;
     muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY,
                          self->directory,
                          "end one of the two jobs: each needs a directory of its own",
                          "another job has taken it: %s. This one can't save here any more: %.*s",
-                         self->record->chief, (int)(strlen (holder) - strlen (end)), holder);
+                         self->record->chief, length, holder->text);
   }
 }
 

@@ -31,6 +31,21 @@ has (const char *text)
   return *text != '\0';
 }
 
+MusterHolder *
+muster_holder_new (const char *text, gboolean is_alive)
+{
+  MusterHolder *self = g_new (MusterHolder, 1);
+  *self = (MusterHolder){g_strdup (text), is_alive};
+  return self;
+}
+
+void
+muster_holder_free (gpointer self)
+{
+  g_free (((MusterHolder *)self)->text);
+  g_free (self);
+}
+
 /* "chief:0 (host:71)" (transfer full) */
 static char *
 name_of (const char *task, const char *who)
@@ -499,8 +514,9 @@ muster_doctor_look_at_status (const MusterDoctor *self, const char *target,
   check_server (&look);
   check_limits (&look);
   for (gsize i = 0; i < status->n_models; i++) {
-    if (status->models[i]->alive && has (status->models[i]->holder))
-      g_ptr_array_add (self->holders, g_strdup (status->models[i]->holder));
+    if (has (status->models[i]->holder))
+      g_ptr_array_add (self->holders,
+                       muster_holder_new (status->models[i]->holder, status->models[i]->alive));
     check_chief (&look, status->models[i]);
     check_saves (&look, status->models[i]);
     check_time (&look, status->models[i]);

@@ -9,12 +9,21 @@ G_BEGIN_DECLS
 
 /* The places that `muster doctor` looks at. A check is a function that adds what it finds. */
 
+/* Which chief saves where, as a master says. */
+typedef struct {
+  char *text;        /* (owned) "CHIEF, in DIRECTORY" */
+  gboolean is_alive; /* the chief */
+} MusterHolder;
+
+MusterHolder *muster_holder_new (const char *text, gboolean is_alive);
+void muster_holder_free (gpointer self);
+
 typedef struct {
   const MusterCliOptions *options;
   MusterFindings *findings; /* (not owned) */
-  GPtrArray *holders; /* (not owned) (element-type utf8) which chief saves where, as the masters
-                         that were looked at say: "CHIEF, in DIRECTORY" */
-  gint64 patience_us; /* how long a wait or a step may take */
+  GPtrArray *holders;       /* (not owned) (element-type MusterHolder) of the masters that were
+                               looked at */
+  gint64 patience_us;       /* how long a wait or a step may take */
   gint64 deadline_us;
 } MusterDoctor;
 

@@ -185,7 +185,19 @@ class Masters(TestCase):
         self.assertEqual([finding["where"] for finding in found["findings"]], ["127.0.0.1:1", "127.0.0.1:2"])
         self.assertEqual([place["place"] for place in found["places"]], [target])
         named = self.doctor(target, env={**os.environ, "TF_CONFIG": json.dumps(cluster)})
+        self.assertEqual(named["findings"], found["findings"])
+        _, other = self.serve()
+        named = self.doctor(other, env={**os.environ, "TF_CONFIG": json.dumps(cluster)})
         self.assertEqual(named["findings"], [], "of another job, maybe")
+
+    def test_a_cluster_in_tf_config_without_a_task(self):
+        """As on all machines alike: any target will do, and none."""
+        _, target = self.serve()
+        cluster = {"cluster": {"ps": ["127.0.0.1:1"], "chief": [target.split("//")[1]]}}
+        for words in ([], [target]):
+            found = self.doctor(*words, env={**os.environ, "TF_CONFIG": json.dumps(cluster)})
+            self.assert_finds(found, "tasks", "ps:0", "127.0.0.1:1", "start ps:0")
+            self.assertEqual(len(found["findings"]), 1, found)
 
     def test_refuses_what_is_no_place(self):
         for words in ([], ["local"], ["http://localhost:1"], ["gs://bucket/run"], ["--patience=soon", "run"]):
@@ -235,7 +247,7 @@ class Jobs(TestCase):
         task = self.start(peer.MUSTER, "train", "--json", "--master=" + target, "--meta-graph=" + DIGITS, *FEEDS, WITHOUT_END,
                           "--task=auto", "--min-tasks=3", "--checkpoint-dir=" + self.run_dir)
         task.expect("1 of at least 3")
-        self.assert_finds(self.await_finding("tasks", target, "--patience=0"), "tasks", "1 of at least 3", "start 2 more")
+        self.assert_finds(self.await_finding("tasks", target, self.run_dir, "--patience=0"), "tasks", "1 of at least 3", "start 2 more")
 
     def test_a_task_that_is_gone(self):
         _, target = self.serve()
@@ -307,7 +319,23 @@ class Directories(TestCase):
             file.write(bytes([byte[0] ^ 1]))
 
     def test_that_is_not_there(self):
-        self.assert_finds(self.doctor(self.run_dir), "directory", "doesn't exist", self.run_dir)
+        """A job creates it, if it may."""
+        below = os.path.join(self.run_dir, "below")
+        self.assert_finds(self.doctor(below), "checkpoint", "doesn't exist", "starts from scratch", below, severity="warning")
+        os.mkdir(self.run_dir, 0o555)
+        found = self.doctor(below, preexec_fn=without_override)
+        self.assert_finds(found, "directory", "can't save here: Permission denied", below, "'%s'" % self.run_dir, "0555")
+
+    def test_that_is_not_there_any_more(self):
+        """A master knows that a job has saved there."""
+        _, target = self.serve()
+        chief = self.train(target, WITHOUT_END, "--checkpoint-dir=" + self.run_dir, "--save-secs=1h")
+        chief.expect('"event":"saved"')
+        os.rename(self.run_dir, self.run_dir + ".moved")
+        self.assert_finds(self.doctor(target, self.run_dir), "directory", "the directory of the chief of 'digits'", "doesn't exist", self.run_dir)
+        chief.signal(signal.SIGKILL)
+        self.await_finding("chief", target)
+        self.assert_finds(self.doctor(target, self.run_dir), "directory", "doesn't exist", self.run_dir)
 
     def test_without_a_checkpoint(self):
         os.mkdir(self.run_dir)
@@ -442,10 +470,10 @@ class Text(TestCase):
         done = subprocess.run([peer.MUSTER, "doctor", self.run_dir], capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 1, done.stderr)
         lines = done.stdout.splitlines()
-        self.assertRegex(lines[0], r"^error +the directory doesn't exist$")
+        self.assertRegex(lines[0], r"^warning +the directory doesn't exist: a job creates it, and starts from scratch$")
         self.assertRegex(lines[1], r"^  where +%s$" % self.run_dir)
         self.assertRegex(lines[2], r"^  try +\S")
-        self.assertEqual(lines[3], "1 error, 0 warnings")
+        self.assertEqual(lines[3], "0 errors, 1 warning")
         done = subprocess.run([peer.MUSTER, "doctor", self.saved()], capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual((done.returncode, done.stdout.splitlines()[0]), (0, "nothing found"), done.stderr)
         self.assertIn(self.run_dir, done.stdout)
@@ -455,7 +483,8 @@ class Text(TestCase):
         _, target = self.serve()
         self.wait_command(target, PATIENCE)
         self.await_finding("chief", target, "--patience=0")
-        self.assert_finds(self.doctor(target, self.run_dir, "--patience=0"), "directory")
+        found = self.doctor(self.run_dir, target, "--patience=0")
+        self.assertEqual([finding["check"] for finding in found["findings"]], ["chief", "checkpoint"], found)
         self.saved()
         os.truncate(os.path.join(self.run_dir, "model.ckpt-20.data-00000-of-00001"), 10)
         found = self.doctor(self.run_dir, target, "--patience=0")
