@@ -11,8 +11,10 @@
 #include "cli/common/cli.h"
 #include "cli/common/example.h"
 #include "graph/device_name_private.h"
+#include "graph/graph_walk_private.h"
 #include "master/remote/target.h"
 #include "train/completion/completion.h"
+#include "train/completion/step_waits_private.h"
 #include "train/completion/sync_replicas_private.h"
 #include "train/position/position_private.h"
 
@@ -272,10 +274,10 @@ log_object_store (void)
 static char *
 what_steps_wait_for (MusterScaffold *scaffold)
 {
-  g_auto (MusterSyncReplicas) sync = {0};
-  return muster_sync_replicas_find (muster_scaffold_meta_graph (scaffold), &sync)
-             ? muster_sync_replicas_waits_for (&sync)
-             : NULL;
+  MusterGraph *graph = muster_scaffold_graph (scaffold);
+  g_autofree guint8 *needed = g_malloc0 (muster_graph_n_nodes (graph) + 1);
+  muster_graph_mark_needs (graph, muster_scaffold_train_op (scaffold), needed);
+  return muster_step_waits_for (muster_scaffold_meta_graph (scaffold), needed);
 }
 
 static MusterExit

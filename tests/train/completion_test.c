@@ -6,9 +6,11 @@
 #include "graph/after_restore_private.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes_private.h"
+#include "graph/graph_walk_private.h"
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "saver/builder/saver_builder.h"
 #include "tests/gtest_shim.h"
+#include "train/completion/step_waits_private.h"
 #include "train/completion/sync_replicas_private.h"
 #include "train/completion/train_ops_private.h"
 
@@ -284,6 +286,29 @@ MUSTER_TEST (Completion, finds_what_synchronises_replicas)
   MUSTER_EXPECT_TRUE (muster_sync_replicas_takes_token (&sync, graph, "step"));
   MUSTER_EXPECT_FALSE (muster_sync_replicas_takes_token (&sync, graph, "update"));
   MUSTER_EXPECT_FALSE (muster_sync_replicas_takes_token (&sync, graph, "a:0"));
+}
+
+/* (transfer full) (nullable) */
+static char *
+waits_for (MusterMetaGraph *model, const char *op)
+{
+  MusterGraph *graph = muster_meta_graph_graph (model);
+  g_autofree guint8 *needed = g_malloc0 (muster_graph_n_nodes (graph) + 1);
+  muster_graph_mark_needs (graph, op, needed);
+  return muster_step_waits_for (model, needed);
+}
+
+MUSTER_TEST (Completion, names_the_queue_at_which_a_step_may_wait)
+{
+  g_autoptr (MusterMetaGraph) model = make_replica ();
+  g_autofree char *token = waits_for (model, "step");
+  g_autofree char *row = waits_for (model, "take_row");
+  g_autofree char *none = waits_for (model, "update");
+  MUSTER_ASSERT_TRUE (token != NULL && row != NULL);
+  MUSTER_EXPECT_TRUE (strstr (token, "token in the queue 'queue'") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (token, "after 2 gradients") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (row, "queue 'rows', which no queue runner") != NULL);
+  MUSTER_EXPECT_NULL (none);
 }
 
 MUSTER_TEST (Completion, trains_by_the_op_that_takes_a_token)

@@ -2,9 +2,11 @@
 /* Queue runners on the fake master; tests/tensorflow/train_test.py has them on real queues. */
 #include "base/protowire_private.h"
 #include "graph/graph_builder.h"
+#include "graph/graph_walk_private.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "tests/doubles/fake_master.h"
 #include "tests/gtest_shim.h"
+#include "train/completion/step_waits_private.h"
 #include "train/monitored/queue_runner_private.h"
 
 /* tensorflow.QueueRunnerDef */
@@ -26,6 +28,9 @@ make_graph (void)
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
   for (gsize i = 0; i < G_N_ELEMENTS (ops); i++)
     muster_graph_builder_node (builder, "NoOp", ops[i]);
+  muster_graph_builder_node (builder, "FIFOQueueV2", "q");
+  muster_graph_builder_node (builder, "QueueDequeueV2", "row");
+  muster_graph_builder_input (builder, "q");
   return muster_graph_builder_end (builder, NULL);
 }
 
@@ -206,6 +211,19 @@ MUSTER_TEST (QueueRunner, refuses_what_is_none)
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
     MUSTER_EXPECT_TRUE (error && strstr (error->message, "queue_runners") != NULL);
   }
+}
+
+MUSTER_TEST (QueueRunner, is_named_as_what_fills_a_queue)
+{
+  g_autoptr (GByteArray) runner = make_runner ();
+  g_autoptr (MusterMetaGraph) meta_graph = make_meta_graph (runner->data, runner->len);
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+  g_autofree guint8 *needed = g_malloc0 (muster_graph_n_nodes (graph) + 1);
+  muster_graph_mark_needs (graph, "row", needed);
+  g_autofree char *text = muster_step_waits_for (meta_graph, needed);
+  MUSTER_EXPECT_STREQ (text,
+                       "each step takes from the queue 'q', which a queue runner fills: check "
+                       "its input");
 }
 
 MUSTER_TEST (QueueRunner, is_bounded_in_its_threads)

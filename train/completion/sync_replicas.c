@@ -220,15 +220,6 @@ muster_sync_replicas_takes_token (const MusterSyncReplicas *self, MusterGraph *g
   return needed[muster_graph_find_named (graph, self->token)];
 }
 
-char *
-muster_sync_replicas_waits_for (const MusterSyncReplicas *self)
-{
-  return g_strdup_printf ("each step waits for a token in the queue '%s', which the chief fills "
-                          "after %" G_GINT64_FORMAT " gradient%s of the replicas: check that the "
-                          "chief and the other replicas train",
-                          self->queue, self->n_tokens, self->n_tokens == 1 ? "" : "s");
-}
-
 /* --- adding --- */
 
 typedef struct {

@@ -36,9 +36,6 @@ gboolean muster_sync_replicas_find (MusterMetaGraph *meta_graph, MusterSyncRepli
 gboolean muster_sync_replicas_takes_token (const MusterSyncReplicas *self, MusterGraph *graph,
                                            const char *name);
 
-/* What a step waits for, for a message. (transfer full) */
-char *muster_sync_replicas_waits_for (const MusterSyncReplicas *self);
-
 /* The meta graph with the ops above. */
 MusterMetaGraph *muster_sync_replicas_add (const MusterSyncReplicas *self,
                                            MusterMetaGraph *meta_graph, GError **error);

@@ -8,10 +8,11 @@
 #include "base/error.h"
 #include "base/log_private.h"
 #include "base/require_private.h"
+#include "graph/graph_walk_private.h"
 #include "master/step_check_private.h"
 #include "session/claim_by_private.h"
 #include "session/failed_private.h"
-#include "train/completion/sync_replicas_private.h"
+#include "train/completion/step_waits_private.h"
 #include "train/monitored/monitored_session_private.h"
 #include "train/monitored/queue_runner_private.h"
 #include "train/monitored/scaffold_private.h"
@@ -268,29 +269,21 @@ limit_step (MusterMonitoredSession *self, const MusterStep *step, MusterStep *li
   return TRUE;
 }
 
-static gboolean
-takes_token (const MusterSyncReplicas *sync, MusterGraph *graph, const MusterStep *step)
-{
-  for (gsize i = 0; i < step->n_targets; i++)
-    if (muster_sync_replicas_takes_token (sync, graph, step->targets[i]))
-      return TRUE;
-  for (gsize i = 0; i < step->n_fetches; i++)
-    if (muster_sync_replicas_takes_token (sync, graph, step->fetches[i]))
-      return TRUE;
-  return FALSE;
-}
-
-/* A run that took too long may have waited for other replicas, while the master was there. */
+/* A run that took too long may have waited for a queue, while the master was there. */
 static void
 explain_wait (MusterMonitoredSession *self, const MusterStep *step, GError *late)
 {
   MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (self->scaffold);
-  g_auto (MusterSyncReplicas) sync = {0};
-  if (!muster_sync_replicas_find (meta_graph, &sync) ||
-      !takes_token (&sync, muster_meta_graph_graph (meta_graph), step))
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+  g_autofree guint8 *needed = g_malloc0 (muster_graph_n_nodes (graph) + 1);
+  for (gsize i = 0; i < step->n_targets; i++)
+    muster_graph_mark_needs (graph, step->targets[i], needed);
+  for (gsize i = 0; i < step->n_fetches; i++)
+    muster_graph_mark_needs (graph, step->fetches[i], needed);
+  g_autofree char *why = muster_step_waits_for (meta_graph, needed);
+  if (why == NULL)
     return;
   g_autofree char *message = late->message;
-  g_autofree char *why = muster_sync_replicas_waits_for (&sync);
   late->message = g_strdup_printf ("%s; %s", message, why);
 }
 
