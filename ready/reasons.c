@@ -453,7 +453,9 @@ add_job (GPtrArray *list, const MusterSituation *situation)
   MusterReason *it = reason_new ("job", is_over ? "over" : "running", !is_over, text);
   it->owner = g_strdup (or_null (chief->model));
   if (is_over)
-    it->hint = g_strdup ("nothing left to do; `muster prepare --overwrite` starts it again");
+    it->hint =
+        g_strdup ("nothing left to do; to train further, use `muster train --overwrite` with "
+                  "a higher --steps or --epochs");
   g_ptr_array_add (list, it);
 }
 
@@ -523,8 +525,9 @@ chief_hint (const MusterSituation *situation, const char *again)
                             "it between processes, start `muster serve --master=%s`",
                             situation->target, situation->target);
   if (address == NULL)
-    return g_strdup_printf ("start the chief %swith `muster prepare --master=%s`", again,
-                            situation->target != NULL ? situation->target : "TARGET");
+    return g_strdup_printf ("start the chief %swith `muster train --task=chief:0` or `muster "
+                            "prepare`, at --master=%s",
+                            again, situation->target != NULL ? situation->target : "TARGET");
   return g_strdup_printf (
       "start %.*s %swith `muster prepare` and its own TF_CONFIG, for its server "
       "at %s",

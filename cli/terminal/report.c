@@ -151,7 +151,8 @@ report_over (const MusterCliResult *self)
   }
   muster_cli_say (stderr, "muster: %s is finished: %s\n", self->options->model, text->str);
   if (job == NULL) /* a chief's operation */
-    muster_cli_say (stderr, "  try: `muster prepare --overwrite` starts it again\n");
+    muster_cli_say (stderr, "  try: to train further, use `muster train --overwrite` with a higher "
+                            "--steps or --epochs\n");
 }
 
 static const char *
@@ -275,8 +276,8 @@ muster_cli_report_failure (const MusterCliResult *self)
   } else {
     muster_cli_say (stderr, "muster: %s\n", self->error->message);
     if (self->report->outcome == MUSTER_OUTCOME_FENCED)
-      muster_cli_say (stderr, "  try: `muster wait` joins its model; `muster prepare --overwrite` "
-                              "initialises it again\n");
+      muster_cli_say (stderr, "  try: `muster wait` joins its model; --overwrite replaces it, and "
+                              "ends a chief that trains it\n");
     else if (muster_error_is (self->error, MUSTER_ERROR_DATA_LOSS))
       muster_cli_say (stderr, "  try: `muster checkpoint list DIR` shows undamaged checkpoints; "
                               "--checkpoint=PREFIX restores one\n");

@@ -265,7 +265,8 @@ MUSTER_TEST (Reason, says_that_no_chief_has_ever_registered_and_how_to_start_one
   MUSTER_EXPECT_STREQ (chief->state, "never-registered");
   MUSTER_EXPECT_STREQ (chief->text, "no chief has ever registered");
   MUSTER_ASSERT_NOT_NULL (chief->hint);
-  MUSTER_EXPECT_TRUE (strstr (chief->hint, "muster prepare --master=" TARGET) != NULL);
+  MUSTER_EXPECT_TRUE (
+      strstr (chief->hint, "--task=chief:0` or `muster prepare`, at --master=" TARGET) != NULL);
   MUSTER_EXPECT_PTR_EQ (muster_reasons_first (muster_reasons_list (it.reasons)), chief);
   MUSTER_EXPECT_NULL (muster_reasons_find (muster_reasons_list (it.reasons), "job"));
 }

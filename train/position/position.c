@@ -56,7 +56,8 @@ muster_position_check_counts (const MusterTensor *tensor, guint n_tasks, GError 
   if (are_numbers (tensor, n_tasks, 0))
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                      "Reading the tasks' positions: '%s' and '%s' don't hold %u counts each",
+                      "Reading the tasks' positions: '%s' and '%s' don't hold %u counts each; "
+                      "start all tasks with the same number of tasks (--tasks)",
                       MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE, n_tasks);
 }
 
