@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The server's page in headless Chromium: waiting, running, elastic, with a lost chief and failed, narrow and wide, light
-and dark.
+"""The server's page in headless Chromium: waiting, running, elastic, paused, over, with a lost chief and failed, narrow and wide,
+light and dark.
 
     look_test.py [DIRECTORY]     also writes a picture of each into DIRECTORY
 """
@@ -114,6 +114,16 @@ class Look(unittest.TestCase):
         chief.kill()
         chief.wait(PATIENCE)
         self.check("lost", "chief lost")
+
+    def test_shows_a_job_that_waits_for_tasks_and_ends(self):
+        start = ["train", "--master=" + self.at["serving"], "--meta-graph=" + DIGITS, "--feed=x:0=@" + X, "--feed=y:0=@" + Y,
+                 "--loss=loss:0", "--task=auto", "--min-tasks=2", "--steps=2000", "--checkpoint-dir=" + os.path.join(self.folder, "run")]
+        tasks = [self.start(*start)]
+        until("it waits for tasks", lambda: self.job().get("waiting_for_tasks"))
+        self.check("paused", "waiting for tasks")
+        tasks.append(self.start(*start))
+        self.assertEqual([task.wait(PATIENCE) for task in tasks], [0, 0])
+        self.check("over", "over")
 
     def tasks(self):
         """What the rows of the table say, by the task's name and the role's first word."""

@@ -2,7 +2,7 @@
 """The coordinator's page of a job on a TensorFlow cluster in headless Chromium: running, waiting for tasks, a parameter server away,
 the coordinator away.
 
-    coordinator_look_test.py [DIRECTORY]     also writes a picture of each, narrow and wide, into DIRECTORY
+    coordinator_look_test.py [DIRECTORY]     also writes a picture of each, narrow and wide, light and dark, into DIRECTORY
 """
 import os
 import sys
@@ -17,7 +17,7 @@ import peer
 
 import tensorflow as tf
 
-WIDTHS = (400, 1000, 1400)
+WIDTHS, SCHEMES = (400, 1000, 1400), ("dark", "light")
 PICTURES = sys.argv.pop() if len(sys.argv) > 1 and not sys.argv[-1].startswith("-") else None
 
 
@@ -58,8 +58,9 @@ class Look(coordinator_test.Coordinated):
             with self.subTest(name=name, width=width):
                 peer.await_true(shows, "the page says " + word)
                 self.assertLessEqual(each.value("document.documentElement.scrollWidth"), width)
-                if PICTURES:
-                    each.picture(os.path.join(PICTURES, "%s-%d.png" % (name, width)))
+                for scheme in SCHEMES if PICTURES else ():
+                    each.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+                    each.picture(os.path.join(PICTURES, "%s-%d-%s.png" % (name, width, scheme)))
 
     def test_shows_a_cluster_in_four_states(self):
         for name in ("chief:0", "worker:0", "worker:1"):
