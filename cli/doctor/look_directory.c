@@ -579,7 +579,9 @@ add_place (const Look *self)
     g_string_append_printf (state, "; its job is over, at step %" G_GINT64_FORMAT,
                             record->final_step);
   else if (self->n_processes > 0)
-    g_string_append (state, "; a job saves here");
+    g_string_append_printf (state, "; a job saves here%s%s",
+                            record != NULL && record->chief != NULL ? ": " : "",
+                            record != NULL && record->chief != NULL ? record->chief : "");
   muster_findings_add_place (self->doctor->findings, self->directory, "%s", state->str);
 }
 

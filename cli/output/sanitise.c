@@ -157,6 +157,14 @@ muster_cli_wrap (const char *text, guint columns)
   return g_string_free (out, FALSE);
 }
 
+/* A number and its unit stay together: "1.2 s", "133 KB". */
+static gboolean
+is_before_unit (const char *text, const char *blank)
+{
+  return blank > text && g_ascii_isdigit (blank[-1]) && g_ascii_isalpha (blank[1]) &&
+         (!g_ascii_isalpha (blank[2]) || !g_ascii_isalpha (blank[3]));
+}
+
 /* Takes as much of *text as fits, up to a blank if there is one, and advances *text. */
 static char *
 take_line (const char **text, guint columns_left)
@@ -165,7 +173,7 @@ take_line (const char **text, guint columns_left)
   for (guint column = 0; *at != '\0'; at = g_utf8_next_char (at)) {
     g_autofree char *one = g_strndup (at, (gsize)(g_utf8_next_char (at) - at));
     column += muster_cli_columns (one);
-    if (*at == ' ')
+    if (*at == ' ' && !is_before_unit (*text, at))
       blank = at;
     if (column > columns_left && at > *text)
       break;

@@ -101,7 +101,7 @@ class Healthy(TestCase):
         chief.expect('"event":"saved"')
         master, directory = self.assert_healthy(target, self.run_dir)
         self.assertIn("0 tasks waiting", master["state"])
-        self.assertIn("a job saves here", directory["state"])
+        self.assertIn("a job saves here: the chief of 'digits', epoch 1, at ", directory["state"])
 
     def test_a_job_of_another_user(self):
         _, target = self.serve()
@@ -483,8 +483,8 @@ class Text(TestCase):
         _, target = self.serve()
         self.wait_command(target, PATIENCE)
         self.await_finding("chief", target, "--patience=0")
-        found = self.doctor(self.run_dir, target, "--patience=0")
-        self.assertEqual([finding["check"] for finding in found["findings"]], ["chief", "checkpoint"], found)
+        found = self.doctor(self.run_dir, target, "--cluster=ps:0=127.0.0.1:1", "--patience=0")
+        self.assertEqual([finding["check"] for finding in found["findings"]], ["tasks", "chief", "checkpoint"], found)
         self.saved()
         os.truncate(os.path.join(self.run_dir, "model.ckpt-20.data-00000-of-00001"), 10)
         found = self.doctor(self.run_dir, target, "--patience=0")

@@ -134,3 +134,12 @@ MUSTER_TEST (Figures, are_written_in_one_way)
   MUSTER_EXPECT_STREQ (large, "4.2 GB in 1.4 s (1.5 GB/s)");
   MUSTER_EXPECT_STREQ (quick, "132 KB in 9 ms");
 }
+
+MUSTER_TEST (Table, keeps_a_number_and_its_unit_on_one_line)
+{
+  g_autoptr (MusterTable) table = muster_table_new (1);
+  muster_table_add (table, "a task waits for 1.2 s and 30 more tasks", NULL);
+  g_autofree char *text = muster_table_draw (table, 23);
+
+  MUSTER_EXPECT_STREQ (text, "\n  a task waits for\n  1.2 s and 30 more\n  tasks\n");
+}
