@@ -16,6 +16,7 @@ MUSTER = os.path.abspath("cli/muster")
 MODEL = "--meta-graph=tests/fixtures/digits.meta"
 FEEDS = ["--feed=x:0=@tests/fixtures/digits_x.npy", "--feed=y:0=@tests/fixtures/digits_y.npy"]
 PATIENCE = 120
+END_SOON = "--timeout=100ms"  # where the job was over before
 
 
 def repeated(path, times, folder):
@@ -58,7 +59,8 @@ class Evaluate(unittest.TestCase):
                       "--checkpoint-dir=" + self.run_dir, *words)
 
     def evaluate(self, *words, where=None, **rest):
-        return muster("evaluate", MODEL, *FEEDS, "--metric=accuracy", *(where or ["--checkpoint-dir=" + self.run_dir]), "--json", *words, **rest)
+        return muster("evaluate", MODEL, *FEEDS, "--metric=accuracy", *(where or ["--checkpoint-dir=" + self.run_dir]), "--json", END_SOON, *words,
+                      **rest)
 
     def steps(self, done, event="evaluated"):
         return [line["step"] for line in lines(done.stdout, event)]
@@ -120,7 +122,7 @@ class Evaluate(unittest.TestCase):
         self.train(40, "--keep=5")
         self.assertEqual(self.steps(self.evaluate()), [40, 30, 20, 10, 0])
         again = self.evaluate()
-        self.assertEqual(again.stdout, "")
+        self.assertEqual([line["event"] for line in lines(again.stdout)], ["waiting"])
         self.assertEqual(self.steps(self.evaluate("--name=test", "--rows=0:100")), [40, 30, 20, 10, 0])
         once = lines(self.evaluate("--once").stdout)
         self.assertEqual([(line["step"], line["rows"]) for line in once], [(40, 0)])
@@ -195,7 +197,7 @@ class Evaluate(unittest.TestCase):
 
     def test_one_that_is_replaced_meanwhile_does_not_get_the_values_of_the_one_before(self):
         self.train(10, "--keep=1")
-        slow = self.start_slowly()
+        slow = self.start_slowly(END_SOON)
         self.await_held(10)
         slow.send_signal(signal.SIGSTOP)
         os.utime(self.prefix(10) + ".index")  # another one of its name
@@ -221,6 +223,14 @@ class Evaluate(unittest.TestCase):
         self.train(10)
         self.assertEqual(beside.wait(), 4, beside.stdout.read())
         self.assertIn("the master has values of the model already", beside.stderr.read())
+
+    def test_the_end_of_the_job_before_is_not_the_end_of_one_that_resumes(self):
+        self.train(10)
+        beside = self.start("evaluate", MODEL, *FEEDS, "--metric=accuracy", "--checkpoint-dir=" + self.run_dir, "--poll=50ms", "--json")
+        self.assertIn("may resume", self.read(beside, "waiting")["waiting"])
+        self.train(30)
+        self.assertIn(30, [line["step"] for line in lines(beside.stdout.read(), "evaluated")])
+        self.assertEqual(beside.wait(), 0, beside.stderr.read())
 
     def test_waits_no_longer_than_told(self):
         done = self.evaluate("--timeout=200ms", "--poll=50ms", code=1)

@@ -23,6 +23,7 @@
 #define RELEASE_US      (5 * MUSTER_SECOND)
 #define HOLD_US         (3600 * MUSTER_SECOND) /* longer than an evaluation; it ends if that is killed */
 #define MOST_FAILURES   10 /* in a row, of a master or a store that doesn't answer */
+#define RESUME_US       (60 * MUSTER_SECOND) /* a job that resumes has begun by then */
 
 MUSTER_DEFINE_OPTIONS (MusterEvaluateOptions, muster_evaluate_options)
 
@@ -43,7 +44,10 @@ typedef struct {
   double hold;      /* on it; 0: none */
   gint64 renew_us;  /* when that is renewed */
   guint n_evaluated;
-  gint64 since_us;       /* since when it waits for the next */
+  gint64 since_us; /* since when it waits for the next */
+  gboolean has_looked;
+  char *ended;           /* (owned) (nullable) the run that was over at the first look, whose end */
+  gint64 believe_us;     /* counts from then on: a job that resumes may not have begun yet */
   MusterEvaluated *last; /* (not owned) */
 } Evaluation;
 
@@ -55,6 +59,7 @@ evaluation_clear (Evaluation *self)
   g_clear_pointer (&self->writer, muster_event_writer_unref);
   g_clear_pointer (&self->given_up, g_hash_table_unref);
   g_free (self->said);
+  g_free (self->ended);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Evaluation, evaluation_clear)
 
@@ -321,11 +326,21 @@ evaluate_next (Evaluation *self, const char *prefix, GError **error)
   return TRUE;
 }
 
+/* Who saves the next one; (transfer full). */
+static char *
+describe_job (const MusterLook *look)
+{
+  return look->is_over
+             ? g_strdup ("the job there was over before this; it may resume within a "
+                         "minute")
+             : g_strdup_printf ("%s saves there", look->chief != NULL ? look->chief : "no job");
+}
+
 static gboolean
 await_next (Evaluation *self, const MusterLook *look, GError **error)
 {
   const MusterEvaluateOptions *options = self->options;
-  const char *newest = look->newest, *chief = look->chief;
+  const char *newest = look->newest;
   const gint64 timeout_us = options->training.session.timeout_us;
   const gint64 poll_us = options->poll_us > 0 ? options->poll_us : DEFAULT_POLL_US;
   const gint64 until_us =
@@ -333,13 +348,13 @@ await_next (Evaluation *self, const MusterLook *look, GError **error)
   g_autofree char *what = newest != NULL
                               ? g_strdup_printf ("a checkpoint newer than %s", newest)
                               : g_strdup_printf ("a checkpoint in '%s'", self->directory);
-  g_autofree char *why = g_strdup_printf ("%s; %s", what, chief != NULL ? chief : "no job");
+  g_autofree char *job = describe_job (look);
   if (muster_clock_now_us (self->clock) >= until_us) {
     g_autofree char *took = muster_format_duration (timeout_us);
-    return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                        "no checkpoint came in %s: %s saves there", took, why);
+    return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "no checkpoint came in %s: %s; %s",
+                        took, what, job);
   }
-  say_waiting (self, g_strdup_printf ("waiting for %s saves there", why));
+  say_waiting (self, g_strdup_printf ("waiting for %s; %s", what, job));
   return muster_clock_wait_until (self->clock, MIN (in_us (self, poll_us), until_us),
                                   self->cancellable, error);
 }
@@ -362,6 +377,27 @@ take_marks (Evaluation *self, MusterLook *found)
   report (self, &evaluated);
 }
 
+static void
+note_first_look (Evaluation *self, const MusterLook *found)
+{
+  const gint64 timeout_us = self->options->training.session.timeout_us;
+  if (self->has_looked)
+    return;
+  self->has_looked = TRUE;
+  if (!found->is_over)
+    return;
+  self->ended = g_strdup (found->run);
+  self->believe_us = muster_deadline_after (
+      self->since_us, timeout_us > 0 ? MIN (timeout_us, RESUME_US) : RESUME_US);
+}
+
+static gboolean
+is_over (const Evaluation *self, const MusterLook *found)
+{
+  return found->is_over && (g_strcmp0 (found->run, self->ended) != 0 ||
+                            muster_clock_now_us (self->clock) >= self->believe_us);
+}
+
 /* Looks, and evaluates or waits. *is_done says that nothing is left. */
 static gboolean
 follow_once (Evaluation *self, gboolean *is_done, GError **error)
@@ -370,6 +406,7 @@ follow_once (Evaluation *self, gboolean *is_done, GError **error)
   GError *failure = NULL;
   if (!look (self, &found, &failure))
     return pause_after (self, failure, error);
+  note_first_look (self, &found);
   const gboolean once = self->options->once;
   if (once && found.values != NULL) {
     take_marks (self, &found);
@@ -383,7 +420,7 @@ follow_once (Evaluation *self, gboolean *is_done, GError **error)
     return goes_on;
   }
   self->n_failures = 0;
-  *is_done = found.is_over;
+  *is_done = is_over (self, &found);
   return *is_done || await_next (self, &found, error);
 }
 

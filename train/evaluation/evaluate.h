@@ -70,8 +70,9 @@ GType muster_evaluate_options_get_type (void);
  * (`evaluated`, with the reason) and passed over.
  *
  * It ends when `muster train` or muster_train () (with `ends_job`) has noted in the directory that
- * the job is over, and all of its checkpoints are marked. Other programs' jobs don't note their
- * end: set `timeout_us`.
+ * the job is over, and all of its checkpoints are marked. If that is noted already at the start, it
+ * ends after a minute, or after `timeout_us` if that is shorter: a job that resumes clears the note
+ * when its model is ready. Other programs' jobs don't note their end: set `timeout_us`.
  *
  * INVALID_ARGUMENT if the graph lacks a metric, a feed or a variable; FAILED_PRECONDITION if the
  * master has values of the model already, or another chief holds it; DEADLINE_EXCEEDED if no

@@ -42,7 +42,8 @@ typedef struct {
   char *next;       /* (owned) (nullable) the newest of those that aren't marked */
   GArray *values;   /* (owned) (nullable) what the newest is marked with: of all metrics */
   char *chief;      /* (owned) (nullable) who saves there */
-  gboolean is_over; /* the job is, and every checkpoint of it is listed */
+  char *run;        /* (owned) (nullable) the run that saves there, or that has ended */
+  gboolean is_over; /* it has, and every checkpoint of it is listed */
 } MusterLook;
 
 void muster_look_clear (MusterLook *self);

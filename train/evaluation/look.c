@@ -18,6 +18,7 @@ muster_look_clear (MusterLook *self)
   g_free (self->next);
   g_clear_pointer (&self->values, g_array_unref);
   g_free (self->chief);
+  g_free (self->run);
 }
 
 gboolean
@@ -130,5 +131,6 @@ muster_look (MusterLook *self, MusterStorage *storage, const char *directory,
   }
   self->is_over = record != NULL && record->over;
   self->chief = record != NULL ? g_strdup (record->chief) : NULL;
+  self->run = record != NULL ? g_strdup (record->run) : NULL;
   return TRUE;
 }
