@@ -223,6 +223,15 @@ read_back (const Query *self, guint first, guint n, GError **error)
   return TRUE;
 }
 
+/* TensorFlow names the task that reports, then the cause, then the nodes, each on a line. */
+static char *
+cause_of (const GError *failure)
+{
+  g_auto (GStrv) lines = g_strsplit (failure->message, "\n", 3);
+  const gboolean has_task = g_str_has_prefix (lines[0], "From /job:") && lines[1] != NULL;
+  return g_strdup (lines[has_task ? 1 : 0]);
+}
+
 /* Asks one reader. A device that can't be asked doesn't count as failed: the save itself reports
  * it. */
 static gboolean
@@ -239,7 +248,7 @@ ask_one (Query *self, guint i, GError **error)
       !self->is_file || muster_error_is (failure, MUSTER_ERROR_PERMISSION_DENIED);
   self->sees[i] = !muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) && !is_denied;
   if (is_denied && self->denied == NULL)
-    self->denied = g_strdup (failure->message);
+    self->denied = cause_of (failure);
   return TRUE;
 }
 

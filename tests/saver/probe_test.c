@@ -18,6 +18,7 @@ struct _MusterTestSession {
   MusterSession *inner; /* (owned) */
   guint n_extends, n_runs;
   MusterError extend_fails; /* 0: it doesn't */
+  const char *run_fails;    /* (nullable) with PERMISSION_DENIED */
 };
 
 G_DEFINE_FINAL_TYPE (MusterTestSession, muster_test_session, MUSTER_TYPE_SESSION)
@@ -28,6 +29,10 @@ test_session_run (MusterSession *session, const MusterStep *step, MusterTensor *
 {
   MusterTestSession *self = MUSTER_TEST_SESSION (session);
   self->n_runs++;
+  if (self->run_fails != NULL) {
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_PERMISSION_DENIED, self->run_fails);
+    return FALSE;
+  }
   return muster_session_run (self->inner, step, fetched, metadata, cancellable, error);
 }
 
@@ -188,6 +193,18 @@ MUSTER_TEST (SaverProbe, names_each_task_that_does_not_see_the_directory)
       g_strdup_printf ("ps:0, ps:1 don't see 'run' of host '%s'", g_get_host_name ());
   MUSTER_EXPECT_STREQ (error ? error->message : NULL, wanted);
   MUSTER_EXPECT_EQ (n_files (&f, "run"), 0u);
+}
+
+MUSTER_TEST (SaverProbe, gives_the_cause_of_tensorflows_error_in_a_line)
+{
+  g_auto (Fixture) f = set_up (TRUE, FALSE);
+  g_autoptr (GError) error = NULL;
+  f.session->run_fails = "From /job:ps/replica:0/task:0:\nmay not be read\n\t [[{{node probe}}]]";
+  MUSTER_EXPECT_FALSE (probe (&f, "run", &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_STREQ (error ? error->message : NULL,
+                       "ps:0, ps:1 can't use 'run': may not be read");
 }
 
 MUSTER_TEST (SaverProbe, asks_the_master_itself_where_no_device_is_named)
