@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Retention beyond the newest: the best, every N steps, pins, and all of them over restarts. */
-#include "checkpoint/state/checkpoint_mark.h"
+#include "checkpoint/state/checkpoint_mark_private.h"
 #include "checkpoint/state/quarantine.h"
 #include "tests/saver/directory_fixture.h"
 
@@ -447,6 +447,30 @@ MUSTER_TEST (Pin, is_kept_in_a_directory_that_the_saver_has_left)
 
   g_autofree char *there = steps_there ();
   MUSTER_EXPECT_STREQ (there, "1");
+}
+
+MUSTER_TEST (Hold, counts_in_a_directory_that_the_saver_has_left)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 1});
+  g_autofree char *elsewhere = below_tmpdir ("elsewhere"), *held = below_tmpdir ("model.ckpt-1");
+  g_autoptr (GError) error = NULL;
+  double hold = 0;
+  save (&f, 1);
+  muster_checkpoint_hold (NULL, held, 3600 * MUSTER_SECOND, &hold, MUSTER_WAIT_FOREVER, NULL,
+                          &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+
+  for (gint64 step = 2; step <= 4; step++) {
+    g_autofree char *prefix =
+        muster_saver_save (f.saver, f.session, elsewhere, step, MUSTER_WAIT_FOREVER, NULL, &error);
+    MUSTER_EXPECT_NO_ERROR (error);
+    g_autofree char *there = steps_there ();
+    MUSTER_EXPECT_STREQ (there, step < 4 ? "1" : "");
+    const MusterEvaluationMarks ended = {.hold = hold};
+    if (step == 3)
+      (void)muster_checkpoint_set_evaluated (NULL, held, &ended, MUSTER_WAIT_FOREVER, NULL, &error);
+    MUSTER_EXPECT_NO_ERROR (error);
+  }
 }
 
 /* TensorFlow's, say: what is noted of it doesn't make it muster's to remove. */
