@@ -5,6 +5,7 @@
 #include "saver/restore_parts_private.h"
 
 #include "base/error.h"
+#include "checkpoint/format/bundle_reader_private.h"
 #include "checkpoint/format/slice_private.h"
 #include "graph/graph_builder.h"
 
@@ -22,7 +23,15 @@ typedef struct {
   gint64 at[MUSTER_MAX_DIMS];          /* the part that is next begins there */
   int split;                           /* the dimension of the ranges */
   gint64 range;                        /* at most so many of its indexes */
+  GHashTable *read;                    /* (owned) muster_bundle_parts_new () */
 } Parts;
+
+static void
+parts_clear (Parts *self)
+{
+  g_hash_table_unref (self->read);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Parts, parts_clear)
 
 static char *
 name_of (const Parts *self, const char *name)
@@ -109,15 +118,8 @@ add_node (const Parts *self, MusterGraphBuilder *builder, const char *op, const 
     muster_graph_builder_device (builder, self->of->assign->kind->device);
 }
 
-static void
-add_constant (const Parts *self, MusterGraphBuilder *builder, const char *name, MusterTensor *value)
-{
-  muster_graph_builder_constant (builder, name, value);
-  if (*self->of->assign->kind->device)
-    muster_graph_builder_device (builder, self->of->assign->kind->device);
-}
-
-/* Gives the variable zeros, by an op like that which gives it its value. */
+/* Gives the variable zeros, by an op like that which gives it its value. The shape is fed:
+ * TensorFlow makes a constant of a Fill of constants, and keeps it as long as the session. */
 static void
 add_zeros (const Parts *self, MusterGraphBuilder *builder, const char *variable)
 {
@@ -125,12 +127,12 @@ add_zeros (const Parts *self, MusterGraphBuilder *builder, const char *variable)
   const gint64 n_dims = self->n_dims;
   g_autofree char *dims = name_of (self, "dims"), *zero = name_of (self, "zero");
   g_autofree char *zeros = name_of (self, "zeros"), *init = name_of (self, "init");
-  g_autoptr (MusterTensor) shape = muster_tensor_new_from_data (
-      MUSTER_INT64, 1, &n_dims, self->dims, (gsize)n_dims * sizeof (gint64), NULL);
   g_autoptr (MusterTensor) nothing = muster_tensor_new (dtype, 0, NULL);
   memset (muster_tensor_data_mutable (nothing), 0, muster_tensor_n_bytes (nothing));
-  add_constant (self, builder, dims, shape);
-  add_constant (self, builder, zero, nothing);
+  muster_graph_builder_placeholder (builder, dims, MUSTER_INT64, 1, &n_dims);
+  muster_graph_builder_constant (builder, zero, nothing);
+  if (*self->of->assign->kind->device)
+    muster_graph_builder_device (builder, self->of->assign->kind->device);
   add_node (self, builder, "Fill", zeros);
   muster_graph_builder_input (builder, dims);
   muster_graph_builder_input (builder, zero);
@@ -185,12 +187,8 @@ static MusterTensor *
 read_part (const Parts *self, GError **error)
 {
   g_autofree char *text = part_text (self);
-  const char *slice = text;
-  MusterTensor *part = NULL;
-  return muster_bundle_reader_read_entries (self->of->reader, &self->of->entry, &slice, 1, &part,
-                                            self->of->cancellable, error)
-             ? part
-             : NULL;
+  return muster_bundle_reader_read_part (self->of->reader, self->read, self->of->entry, text,
+                                         self->of->cancellable, error);
 }
 
 static MusterTensor *
@@ -199,6 +197,21 @@ bounds (int n, const gint64 *values)
   const gint64 dims = n;
   return muster_tensor_new_from_data (MUSTER_INT64, 1, &dims, values, (gsize)n * sizeof *values,
                                       NULL);
+}
+
+static gboolean
+put_zeros (const Parts *self, GError **error)
+{
+  g_autofree char *dims = name_of (self, "dims"), *init = name_of (self, "init");
+  g_autoptr (MusterTensor) shape = bounds (self->n_dims, self->dims);
+  const MusterFeed fed = {dims, shape};
+  const char *target = init;
+  const MusterStep step = {.feeds = &fed,
+                           .n_feeds = 1,
+                           .targets = &target,
+                           .n_targets = 1,
+                           .deadline_us = self->of->deadline_us};
+  return muster_session_run (self->of->session, &step, NULL, NULL, self->of->cancellable, error);
 }
 
 static gboolean
@@ -235,18 +248,33 @@ put_part (const Parts *self, MusterTensor *part, GError **error)
   return is_put;
 }
 
+/* Since a slice was assigned, TensorFlow copies a resource variable whenever it is read or updated.
+ * This ends it. A master that lacks the op has no such mode, as muster's engine, or keeps it. */
+static void
+end_copies (const Parts *self)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
+  g_autofree char *variable = muster_graph_input_text (self->of->graph, self->of->assign, 0);
+  g_autofree char *end = name_of (self, "end_copies");
+  add_node (self, builder, "DisableCopyOnRead", end);
+  muster_graph_builder_input (builder, variable);
+  g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, NULL);
+  if (extra != NULL && muster_session_extend (self->of->session, extra, self->of->deadline_us,
+                                              self->of->cancellable, NULL))
+    (void)muster_session_run_op (self->of->session, end, self->of->deadline_us,
+                                 self->of->cancellable, NULL);
+}
+
 gboolean
 muster_restore_in_parts (const MusterPartsOf *of, gboolean *is_masters, GError **error)
 {
-  Parts self = {.of = of};
+  g_auto (Parts) self = {.of = of, .read = muster_bundle_parts_new ()};
   *is_masters = FALSE;
   if (!find_place (&self, error))
     return FALSE;
   find_split (&self);
-  g_autofree char *init = name_of (&self, "init");
   *is_masters = TRUE;
-  if (!add_nodes (&self, error) ||
-      !muster_session_run_op (of->session, init, of->deadline_us, of->cancellable, error))
+  if (!add_nodes (&self, error) || !put_zeros (&self, error))
     return FALSE;
   do {
     *is_masters = FALSE;
@@ -257,5 +285,7 @@ muster_restore_in_parts (const MusterPartsOf *of, gboolean *is_masters, GError *
     if (!put_part (&self, part, error))
       return FALSE;
   } while (go_on (&self));
+  if (!is_reference (&self))
+    end_copies (&self);
   return TRUE;
 }

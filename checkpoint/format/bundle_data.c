@@ -230,7 +230,7 @@ is_strings (const MusterDataSpan *span)
 static gboolean
 is_small (const MusterDataSpan *span)
 {
-  return span->size <= (span->into != NULL ? SMALL : BLOCK);
+  return span->whole == NULL && span->size <= (span->into != NULL ? SMALL : BLOCK);
 }
 
 /* Returns TRUE if one read from first can include next. Only sorted neighbours are passed, but
@@ -440,13 +440,15 @@ read_piece (Worker *self, const Unit *unit, GError **error)
   }
   if (!has_sum)
     return TRUE;
-  const guint64 behind = span->size - unit->skip - unit->size;
-  g_atomic_int_xor (&span->sum, muster_crc32c_combine (sum, 0, behind));
+  MusterDataSpan *whole = span->whole != NULL ? span->whole : span;
+  const guint64 end = span->offset + unit->skip + unit->size;
+  g_atomic_int_xor (&whole->sum, muster_crc32c_combine (sum, 0, whole->offset + whole->size - end));
   /* The old value is the remaining size: this piece's size if it is the last. */
-  const gsize left = (gsize)g_atomic_pointer_add (&span->left, -(gssize)unit->size);
+  const gsize left = (gsize)g_atomic_pointer_add (&whole->left, -(gssize)unit->size);
   if (left > unit->size)
     return TRUE;
-  return muster_crc32c_mask ((guint32)g_atomic_int_get (&span->sum)) == span->entry->entry.crc32c ||
+  return muster_crc32c_mask ((guint32)g_atomic_int_get (&whole->sum)) ==
+             span->entry->entry.crc32c ||
          damaged (self, span, error);
 }
 

@@ -43,15 +43,17 @@ gboolean muster_bundle_data_check_place (MusterBundleData *self, const MusterInd
 gboolean muster_data_file_check_place (const MusterDataFile *file, MusterBundleData *data,
                                        const MusterIndexEntry *entry, GError **error);
 
-/* Bytes to read: an entry's, or a gap between entries. */
-typedef struct {
+/* Bytes to read: an entry's, some of them, or a gap between entries. */
+typedef struct MusterDataSpan {
   const MusterIndexEntry *entry; /* (nullable) NULL for a gap, whose bytes must be zero */
   gint32 shard;
   guint64 offset;
   guint64 size;
-  guint8 *into; /* (nullable) destination; NULL only checks the bytes */
-  guint32 sum;  /* atomic: the checksum so far */
-  gsize left;   /* atomic: bytes not read yet */
+  guint8 *into;                 /* (nullable) destination; NULL only checks the bytes */
+  guint32 sum;                  /* atomic: the checksum so far */
+  gsize left;                   /* atomic: bytes not read yet */
+  struct MusterDataSpan *whole; /* (nullable) the span of all of the entry's numbers, if these are
+                                   some of them: it has sum and left, over several loads */
 } MusterDataSpan;
 
 MusterDataSpan muster_data_span (const MusterIndexEntry *entry, guint8 *into);

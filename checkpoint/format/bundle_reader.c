@@ -2,7 +2,7 @@
 /* Reads tensors of a checkpoint. A read is planned first: each wanted tensor, or slice, is found
  * in the index and split into the stored pieces that it consists of, then all spans are loaded in
  * parallel (bundle_data.c). The last part checks every byte of a checkpoint. */
-#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/format/bundle_reader_private.h"
 
 #include "base/error.h"
 #include "base/require_private.h"
@@ -45,6 +45,8 @@ typedef struct {
   GArray *spans;        /* (owned) (element-type MusterDataSpan) what is to be read */
   MusterDataFile *file; /* (owned) (nullable) the last one that was examined */
   gint32 shard;
+  GHashTable *begun; /* (nullable) (element-type MusterIndexEntry MusterDataSpan) entries of which
+                        some bytes are read at a time */
 } Plan;
 
 MusterBundleReader *
@@ -302,19 +304,45 @@ add_source (Plan *self, const MusterIndexEntry *entry, GError **error)
   return TRUE;
 }
 
+/* Leaves of a span those bytes, whose checksum is checked with the entry's last ones. */
+static void
+limit_span (const Plan *self, MusterDataSpan *span, guint64 from, guint64 size)
+{
+  MusterDataSpan *whole = g_hash_table_lookup (self->begun, span->entry);
+  if (whole == NULL) {
+    whole = g_memdup2 (span, sizeof *span);
+    whole->left = (gsize)span->size;
+    g_hash_table_insert (self->begun, (gpointer)span->entry, whole);
+  }
+  span->whole = whole;
+  span->offset += from;
+  span->size = size;
+}
+
+/* Returns TRUE if what is wanted of a piece is read alone. */
+static gboolean
+is_read_alone (const Plan *self, const MusterPiece *piece, int n_dims, gint64 *from)
+{
+  *from = 0;
+  return memcmp (piece->place, piece->common, (gsize)n_dims * sizeof (MusterExtent)) == 0 ||
+         (self->begun != NULL && muster_slice_is_run (n_dims, piece->common, piece->place, from));
+}
+
 /* Reads a piece directly into the result if it is contiguous there. */
 static gboolean
 add_piece (Plan *self, Request *request, MusterPiece *piece, GError **error)
 {
   const int n_dims = request->whole->entry.n_dims;
   const gsize size = muster_dtype_size (request->whole->entry.dtype);
-  gint64 offset;
-  if (request->tensor == NULL ||
-      memcmp (piece->place, piece->common, (gsize)n_dims * sizeof (MusterExtent)) != 0 ||
+  gint64 offset, from;
+  if (request->tensor == NULL || !is_read_alone (self, piece, n_dims, &from) ||
       !muster_slice_is_run (n_dims, piece->common, request->wanted, &offset))
     return add_source (self, piece->entry, error);
   guint8 *into = muster_tensor_data_mutable (request->tensor);
-  const MusterDataSpan span = muster_data_span (piece->entry, into + (gsize)offset * size);
+  MusterDataSpan span = muster_data_span (piece->entry, into + (gsize)offset * size);
+  if (self->begun != NULL)
+    limit_span (self, &span, (guint64)from * size,
+                (guint64)muster_slice_volume (n_dims, piece->common) * size);
   g_array_append_val (self->spans, span);
   piece->entry = NULL; /* nothing is left to copy */
   return TRUE;
@@ -467,18 +495,15 @@ muster_bundle_reader_read_many (MusterBundleReader *self, const char *const *nam
   return muster_bundle_reader_read_entries (self, entries, slices, n, tensors, cancellable, error);
 }
 
-gboolean
-muster_bundle_reader_read_entries (MusterBundleReader *self,
-                                   const MusterBundleEntry *const *entries,
-                                   const char *const *slices, gsize n, MusterTensor **tensors,
-                                   GCancellable *cancellable, GError **error)
+static gboolean
+read_entries (MusterBundleReader *self, GHashTable *begun, const MusterBundleEntry *const *entries,
+              const char *const *slices, gsize n, MusterTensor **tensors, GCancellable *cancellable,
+              GError **error)
 {
-  muster_require (error, FALSE, self);
-  muster_require_array (error, FALSE, entries, n);
-  muster_require_array (error, FALSE, tensors, n);
   const MusterDataLoad how = {.cancellable = cancellable};
   g_auto (Plan) plan = {0};
   plan_init (&plan, self, n);
+  plan.begun = begun;
   for (gsize i = 0; i < n; i++)
     /* All entries are parts of the index's. */
     if (!add_request (&plan, &plan.requests[i], (const MusterIndexEntry *)entries[i],
@@ -491,6 +516,33 @@ muster_bundle_reader_read_entries (MusterBundleReader *self,
   for (gsize i = 0; i < n; i++)
     tensors[i] = answer (&plan, &plan.requests[i]);
   return TRUE;
+}
+
+gboolean
+muster_bundle_reader_read_entries (MusterBundleReader *self,
+                                   const MusterBundleEntry *const *entries,
+                                   const char *const *slices, gsize n, MusterTensor **tensors,
+                                   GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self);
+  muster_require_array (error, FALSE, entries, n);
+  muster_require_array (error, FALSE, tensors, n);
+  return read_entries (self, NULL, entries, slices, n, tensors, cancellable, error);
+}
+
+GHashTable *
+muster_bundle_parts_new (void)
+{
+  return g_hash_table_new_full (NULL, NULL, NULL, g_free);
+}
+
+MusterTensor *
+muster_bundle_reader_read_part (MusterBundleReader *self, GHashTable *parts,
+                                const MusterBundleEntry *entry, const char *slice,
+                                GCancellable *cancellable, GError **error)
+{
+  MusterTensor *part = NULL;
+  return read_entries (self, parts, &entry, &slice, 1, &part, cancellable, error) ? part : NULL;
 }
 
 MusterTensor *

@@ -4,7 +4,9 @@
 #include "base/crc32c_private.h"
 #include "base/error.h"
 #include "checkpoint/format/bundle_index_private.h"
+#include "checkpoint/format/bundle_reader_private.h"
 #include "tests/checkpoint/bundle_fixture.h"
+#include "tests/doubles/counting_storage.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -107,6 +109,75 @@ MUSTER_TEST (BundleReader, a_tensor_is_its_owners_whatever_becomes_of_the_file)
   MUSTER_EXPECT_ERROR (of_verify, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
   MUSTER_EXPECT_TRUE (strstr (of_cut->message, "'large'") != NULL);
   MUSTER_EXPECT_TRUE (strstr (of_cut->message, path) != NULL);
+}
+
+#define PARTS 4
+
+/* Reads "parts" a row at a time, and returns how many rows it got. */
+static gint32
+read_rows (MusterBundleReader *reader, GError **error)
+{
+  g_autoptr (GHashTable) parts = muster_bundle_parts_new ();
+  const MusterBundleEntry *entry = muster_bundle_reader_find (reader, "parts");
+  for (gint32 i = 0; i < PARTS; i++) {
+    g_autofree char *row = g_strdup_printf ("%d,1:-", i);
+    g_autoptr (MusterTensor) part =
+        muster_bundle_reader_read_part (reader, parts, entry, row, NULL, error);
+    if (part == NULL)
+      return i;
+    const gint32 *values = muster_tensor_data (part);
+    MUSTER_EXPECT_EQ (values[0], 1000 * i);
+    MUSTER_EXPECT_EQ (values[999], 1000 * i + 999);
+  }
+  return PARTS;
+}
+
+static void
+damage (const Fixture *f, gint64 offset)
+{
+  g_autofree char *path = muster_bundle_data_path (f->prefix, 0, 1);
+  g_autoptr (GBytes) bytes = get_file (path);
+  gsize size;
+  g_autofree char *data = g_memdup2 (g_bytes_get_data (bytes, &size), g_bytes_get_size (bytes));
+  data[offset] ^= 1;
+  put_file ("model.data-00000-of-00001", data, size);
+}
+
+/* Of "parts", stored whole or in these slices (NULL-terminated). */
+static void
+expect_rows_read_alone (const char *const *slices)
+{
+  const gint64 dims[] = {slices[0] == NULL ? PARTS : 2, 1000};
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (MusterCountingStorage) storage = muster_counting_storage_new ();
+  g_autoptr (GError) error = NULL;
+  guint often;
+  if (slices[0] == NULL)
+    add_tensor (f.writer, "parts", NULL, counting_int32 (2, dims, 0));
+  for (gint32 k = 0; slices[k] != NULL; k++)
+    add_tensor (f.writer, "parts", slices[k], counting_int32 (2, dims, 2000 * k));
+  muster_bundle_reader_unref (finish (&f));
+  g_autoptr (MusterBundleReader) reader =
+      muster_bundle_reader_open (MUSTER_STORAGE (storage), f.prefix, &error);
+  MUSTER_EXPECT_EQ (read_rows (reader, &error), PARTS);
+  MUSTER_EXPECT_NO_ERROR (error);
+  (void)muster_counting_storage_take (storage, &often);
+  MUSTER_EXPECT_EQ (often, 1u);
+
+  damage (&f, 3 * 4000 + 3996); /* the last value of the last row */
+  g_autoptr (MusterBundleReader) again = muster_bundle_reader_open (NULL, f.prefix, &error);
+  MUSTER_EXPECT_EQ (read_rows (again, &error), PARTS - 1);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+}
+
+MUSTER_TEST (BundleReader, rows_are_read_alone_and_checked_with_the_last_one)
+{
+  expect_rows_read_alone ((const char *const[]){NULL});
+}
+
+MUSTER_TEST (BundleReader, rows_are_read_alone_and_checked_with_the_last_one_of_a_slice)
+{
+  expect_rows_read_alone ((const char *const[]){"4 1000 0,2:-", "4 1000 2,2:-", NULL});
 }
 
 MUSTER_TEST (BundleReader, every_slice_of_a_tensor_reads_whatever_slices_hold_it)

@@ -168,26 +168,39 @@ MUSTER_TEST (Gather, reads_a_large_variable_in_slices)
   MUSTER_EXPECT_EQ (restored (&f), 2);
 }
 
+/* Saves one tensor whole, by its name. */
+static void
+add_save (MusterGraphBuilder *b, const char *tensor, MusterDType dtype)
+{
+  const char *const names[] = {tensor, NULL}, *const slices[] = {"", NULL};
+  g_autoptr (MusterTensor) path = muster_tensor_new_string ("model");
+  g_autoptr (MusterTensor) name = muster_tensor_new_strv (names);
+  g_autoptr (MusterTensor) slice = muster_tensor_new_strv (slices);
+  muster_graph_builder_constant (b, "save/Const", path);
+  muster_graph_builder_constant (b, "names", name);
+  muster_graph_builder_constant (b, "slices", slice);
+  muster_graph_builder_node (b, "SaveV2", "save/SaveV2");
+  muster_graph_builder_input (b, "save/Const");
+  muster_graph_builder_input (b, "names");
+  muster_graph_builder_input (b, "slices");
+  muster_graph_builder_input (b, tensor);
+  muster_graph_builder_attr_types (b, "dtypes", &dtype, 1);
+  muster_saver_graph_add_after (b, "save/Identity", "save/Const", "save/SaveV2");
+}
+
 /* What is saved is one element longer each time it is read. */
 static MusterMetaGraph *
 growing_model (gint32 length)
 {
-  static const char *const names[] = {"grows", NULL}, *const slices[] = {"", NULL},
-                           *none[] = {NULL};
+  static const char *const none[] = {NULL};
   const MusterDType dtype = MUSTER_INT32;
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   g_autoptr (MusterTensor) first = muster_tensor_new_int32 (length);
   g_autoptr (MusterTensor) zero = muster_tensor_new_int32 (0);
   g_autoptr (MusterTensor) one = muster_tensor_new_int32 (1);
-  g_autoptr (MusterTensor) path = muster_tensor_new_string ("model");
-  g_autoptr (MusterTensor) name = muster_tensor_new_strv (names);
-  g_autoptr (MusterTensor) slice = muster_tensor_new_strv (slices);
   muster_graph_builder_variable (b, "length", first);
   muster_graph_builder_constant (b, "zero", zero);
   muster_graph_builder_constant (b, "one", one);
-  muster_graph_builder_constant (b, "save/Const", path);
-  muster_graph_builder_constant (b, "names", name);
-  muster_graph_builder_constant (b, "slices", slice);
   muster_graph_builder_node (b, "AssignAdd", "longer");
   muster_graph_builder_input (b, "length");
   muster_graph_builder_input (b, "one");
@@ -197,15 +210,84 @@ growing_model (gint32 length)
   muster_graph_builder_input (b, "longer");
   muster_graph_builder_input (b, "one");
   muster_graph_builder_attr_type (b, "Tidx", dtype);
-  muster_graph_builder_node (b, "SaveV2", "save/SaveV2");
+  add_save (b, "grows", dtype);
+  muster_graph_builder_group (b, "save/restore_all", none);
+  return muster_saver_graph_end (b, "save/Identity:0", FALSE, 5);
+}
+
+/* Gives "v" a value of any length: "NAME". */
+static void
+add_fill (MusterGraphBuilder *b, const char *name, gint32 length, float value)
+{
+  const gint64 one = 1;
+  g_autofree char *dims = g_strconcat (name, "/dims", NULL);
+  g_autofree char *of = g_strconcat (name, "/value", NULL);
+  g_autofree char *filled = g_strconcat (name, "/filled", NULL);
+  g_autoptr (MusterTensor) shape =
+      muster_tensor_new_from_data (MUSTER_INT32, 1, &one, &length, sizeof length, NULL);
+  g_autoptr (MusterTensor) tensor = muster_tensor_new_float (value);
+  muster_graph_builder_constant (b, dims, shape);
+  muster_graph_builder_constant (b, of, tensor);
+  muster_graph_builder_node (b, "Fill", filled);
+  muster_graph_builder_input (b, dims);
+  muster_graph_builder_input (b, of);
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_attr_type (b, "index_type", MUSTER_INT32);
+  muster_graph_builder_node (b, "Assign", name);
+  muster_graph_builder_input (b, "v");
+  muster_graph_builder_input (b, filled);
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_attr_bool (b, "validate_shape", FALSE);
+}
+
+/* A reference variable whose shape may change, with "small" and "large". */
+static MusterMetaGraph *
+shapeless_model (void)
+{
+  static const char *const restores[] = {"save/Assign", NULL};
+  const MusterDType dtype = MUSTER_FLOAT;
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  muster_graph_builder_node (b, "VariableV2", "v");
+  muster_graph_builder_attr_type (b, "dtype", dtype);
+  muster_graph_builder_attr_shape (b, "shape", -1, NULL);
+  add_fill (b, "small", 3, 1);
+  add_fill (b, "large", 17 << 20, 2);
+  add_save (b, "v", dtype);
+  muster_graph_builder_node (b, "RestoreV2", "save/RestoreV2");
   muster_graph_builder_input (b, "save/Const");
   muster_graph_builder_input (b, "names");
   muster_graph_builder_input (b, "slices");
-  muster_graph_builder_input (b, "grows");
   muster_graph_builder_attr_types (b, "dtypes", &dtype, 1);
-  muster_saver_graph_add_after (b, "save/Identity", "save/Const", "save/SaveV2");
-  muster_graph_builder_group (b, "save/restore_all", none);
+  muster_graph_builder_node (b, "Assign", "save/Assign");
+  muster_graph_builder_input (b, "v");
+  muster_graph_builder_input (b, "save/RestoreV2");
+  muster_graph_builder_attr_type (b, "T", dtype);
+  muster_graph_builder_attr_bool (b, "validate_shape", FALSE);
+  muster_graph_builder_group (b, "save/restore_all", restores);
   return muster_saver_graph_end (b, "save/Identity:0", FALSE, 5);
+}
+
+/* In place of a value of another shape, which validate_shape allows. */
+MUSTER_TEST (Gather, restores_a_large_variable_of_another_shape)
+{
+  g_auto (Fixture) f =
+      set_up_for (MUSTER_STORAGE (muster_crash_storage_new ()), shapeless_model (), FALSE, FALSE);
+  const MusterRestoreOptions latest = {.directory = "run"};
+  g_autoptr (GError) error = NULL;
+  muster_session_run_op (f.session, "large", test_deadline (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  save (&f, 1);
+  muster_session_run_op (f.session, "small", test_deadline (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  (void)muster_saver_restore (f.saver, f.session, &latest, NULL, test_deadline (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autoptr (MusterTensor) v =
+      muster_session_fetch (f.session, "v:0", test_deadline (), NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_ASSERT_EQ (muster_tensor_n_elements (v), 17 << 20);
+  const float *values = muster_tensor_data (v);
+  MUSTER_EXPECT_EQ (values[0], 2.0f);
+  MUSTER_EXPECT_EQ (values[(17 << 20) - 1], 2.0f);
 }
 
 /* A small one, and one that is read in slices. */
