@@ -79,7 +79,8 @@ check (const MusterTraining *training, GError **error)
   else if (is_dealt (training) && !has_positions (training))
     wrong = "an elastic job needs batches with positions, which its tasks deal among themselves";
   else if (training->is_elastic && training->min_tasks > 0 && !has_positions (training))
-    wrong = "min_tasks needs batches with positions; tasks without them don't wait between steps";
+    wrong = "min_tasks needs batches with positions, as tasks without them don't wait between "
+            "steps; feed batches and leave without_positions unset, or unset min_tasks";
   else if (sets_own (&training->session))
     wrong = "a training has hooks, observers, a saver, will_run, will_feed and waiting of its own; "
             "don't set those of its session";

@@ -43,7 +43,7 @@ serve() {
 
 train() {
   start "$1" "$1" "$muster" train --task="$1" --meta-graph="$data/digits_ps.meta" --feed=x:0=@"$data/digits_x.npy" \
-    --feed=y:0=@"$data/digits_y.npy" --no-positions --steps=1500 --checkpoint-dir=run --save-every=100 --step-timeout=20
+    --feed=y:0=@"$data/digits_y.npy" --steps=1500 --checkpoint-dir=run --save-every=100 --step-timeout=20
 }
 
 saved() {

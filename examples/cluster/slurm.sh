@@ -42,7 +42,7 @@ beside() {
 task() {
   [ "$SLURM_PROCID" = 0 ] && task=chief:0 || task=worker:$((SLURM_PROCID - 1))
   beside muster train --task=$task --meta-graph=digits_ps.meta --feed=x:0=@images.npy --feed=y:0=@labels.npy \
-    --no-positions --steps=20000 --checkpoint-dir=run --save-secs=60 --grace=100s
+    --steps=20000 --checkpoint-dir=run --save-secs=60 --grace=100s
 }
 export -f beside task
 
