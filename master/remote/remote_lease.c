@@ -325,6 +325,8 @@ send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *ca
   g_autofree char *proof =
       muster_remote_proof (muster_rpc_client_address (self->client), self->announced.model);
   message.proof = proof;
+  message.turn =
+      now_us (); /* one that wasn't answered in time may be handled later than the next */
   muster_remote_pack (&request, &message.base);
   g_mutex_unlock (&self->lock);
   MusterRpcOptions options = {.deadline_us = deadline_us};

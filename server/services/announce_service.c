@@ -47,6 +47,7 @@ typedef struct {
   gint64 epoch;                    /* set by the grant */
   guint64 claim;                   /* set by the grant: the number of the claim in the registry */
   MusterReadinessTracker *tracker; /* (owned) (nullable) guarded by the service's lock */
+  gint64 turn;                     /* of its last announcement; guarded by the service's lock */
 
   GMutex lock;
   MusterRpcCall *call; /* (owned) (nullable) NULL once it has been ended; guarded by lock */
@@ -490,6 +491,24 @@ count_restore (MusterServer *server, const MusterAnnouncement *announced)
     muster_histogram_add (&server->restores, before->phase_age_us);
 }
 
+/* Several threads handle announcements: a chief that gave one up has said more since. */
+static gboolean
+apply_in_turn (MusterAnnounceService *self, const MusterAnnouncement *announcement, gint64 turn,
+               GError **error)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  Lease *lease =
+      announcement->model != NULL ? g_hash_table_lookup (self->leases, announcement->model) : NULL;
+  if (lease != NULL && turn != 0 && turn < lease->turn)
+    return muster_fail (error, MUSTER_ERROR_ABORTED, "a later announcement of '%s' came before",
+                        announcement->model);
+  if (!muster_chief_registry_announce (self->server->registry, announcement, error))
+    return FALSE;
+  if (lease != NULL)
+    lease->turn = MAX (lease->turn, turn);
+  return TRUE;
+}
+
 static gboolean
 take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **error)
 {
@@ -500,7 +519,7 @@ take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **
   g_autoptr (MusterSaveStatus) saves = announcement.saves;
   g_autofree MusterGoodput *goodput = announcement.goodput;
   count_restore (server, &announcement);
-  if (!muster_chief_registry_announce (server->registry, &announcement, error))
+  if (!apply_in_turn (server->announcing, &announcement, request->turn, error))
     return FALSE;
   attend_to_lease (server->announcing); /* an expired lease is renewed */
   follow_registry (server->announcing, announcement.model);

@@ -411,6 +411,51 @@ MUSTER_TEST (Announce, after_a_reset_is_still_the_chiefs_right)
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_RESTORING, -1);
 }
 
+static gboolean
+announce_in_turn (Served *f, gint64 turn, Muster__Phase phase, GError **error)
+{
+  Muster__Announcement announcement = MUSTER__ANNOUNCEMENT__INIT;
+  Muster__AnnounceRequest request = MUSTER__ANNOUNCE_REQUEST__INIT;
+  announcement.model = (char *)"digits";
+  announcement.epoch = 1;
+  announcement.phase = phase;
+  announcement.step = -1;
+  request.announcement = &announcement;
+  request.turn = turn;
+  g_autoptr (GBytes) answer =
+      served_ask (f, "/muster.Readiness/Announce", &request.base, NULL, error);
+  return answer != NULL;
+}
+
+static int
+phase_of_digits (Served *f)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Muster__StatusResponse *status = served_status (f, arena);
+  return status != NULL && status->n_models == 1 ? (int)status->models[0]->phase : -1;
+}
+
+/* The chief didn't wait for its answer. */
+MUSTER_TEST (Announce, that_is_handled_after_a_later_one_changes_nothing)
+{
+  g_auto (Served) f = start_patient (NULL);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  g_autoptr (MusterRpcStream) lease = claim (&f, session, "host:1");
+  EXPECT_GRANT (lease, "epoch 1 after nobody");
+  MUSTER_EXPECT_TRUE (announce_in_turn (&f, 20, MUSTER__PHASE__TRAINING, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+
+  MUSTER_EXPECT_FALSE (announce_in_turn (&f, 10, MUSTER__PHASE__RESTORING, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
+  MUSTER_EXPECT_EQ (phase_of_digits (&f), (int)MUSTER__PHASE__TRAINING);
+  g_clear_error (&error);
+  MUSTER_EXPECT_TRUE (announce_in_turn (&f, 0, MUSTER__PHASE__RESTORING, &error)); /* of before */
+  MUSTER_EXPECT_TRUE (announce_in_turn (&f, 30, MUSTER__PHASE__TRAINING, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
 /* Chiefs fight over one model: whoever is granted it is told when another has it. */
 typedef struct {
   Served *f;
