@@ -68,7 +68,8 @@ MusterSaveState muster_save_ticket_state (MusterSaveTicket *self);
  * muster_save_ticket_why:
  * @self: a ticket
  *
- * Why it was skipped or replaced, or saved synchronously.
+ * Why it was skipped or replaced, or saved synchronously. [method@SaveTicket.wait] returns the error
+ * of a save that has failed.
  *
  * Returns: (transfer full) (nullable): the reason; `NULL` if there is none
  */
@@ -116,7 +117,12 @@ gboolean muster_save_ticket_wait (MusterSaveTicket *self, MusterSaveState state,
  * @ticket: the save
  * @user_data: the caller's
  *
- * Called once when a save has ended: it is durable, has failed, or was skipped or replaced.
+ * Called once when a save has ended: it is durable, has failed, or was skipped or replaced. For the
+ * error of one that has failed, wait: that returns at once.
+ *
+ * ```c
+ * muster_save_ticket_wait (ticket, MUSTER_SAVE_DURABLE, MUSTER_WAIT_FOREVER, NULL, &error);
+ * ```
  */
 typedef void (*MusterSaveFinished) (MusterSaveTicket *ticket, gpointer user_data);
 

@@ -21,6 +21,23 @@ G_BEGIN_DECLS
  * save is published atomically: written with a temporary prefix, synced, renamed, then named in the
  * state file.
  *
+ * A loop that restores and then saves in one directory calls, in this order:
+ *
+ * 1. [method@Saver.adopt_for_job] (optional): refuses a directory whose checkpoints no state file
+ *    lists, and removes files of savers that died; a restore doesn't
+ * 2. [method@SessionManager.prepare_session] with the options' saver and checkpoint_dir, which
+ *    restores, and taken_by (optional), which refuses a directory that another job uses before
+ *    anything on the master is changed
+ * 3. [method@Saver.set_lease] with [method@Session.manager_lease] (if the model has a name), so that
+ *    a replaced chief can't save
+ * 4. [method@Saver.begin_run] with [method@Session.manager_restored_from] and
+ *    [method@Session.manager_continued_step] (optional), so that checkpoints of another run aren't
+ *    taken for this one's
+ * 5. its steps and [method@Saver.save], or a [class@AsyncSaver]
+ * 6. [method@Saver.end_run] and [method@Saver.release_directory] (optional), once the job is over
+ *
+ * muster_train () and muster_monitored_training_session_new () do all of this.
+ *
  * Any thread; saves run one at a time.
  */
 #define MUSTER_TYPE_SAVER (muster_saver_get_type ())

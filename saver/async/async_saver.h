@@ -22,8 +22,9 @@ G_BEGIN_DECLS
  * leave variables of different steps in it, as in TensorFlow's. If there are any, set a
  * [iface@Cut] on the saver ([method@Saver.set_cut]), which stops them for that moment.
  *
- * Any thread. A call on the saver from its own saveable or `finished` callback fails with
- * `FAILED_PRECONDITION`, since it would wait for itself.
+ * Any thread. In its own saveable or `finished` callback, a call that prepares, saves, restores or
+ * waits fails with `FAILED_PRECONDITION`, since it would wait for itself. The other functions are
+ * allowed there and, in `finished`, all of the ticket.
  */
 #define MUSTER_TYPE_ASYNC_SAVER (muster_async_saver_get_type ())
 G_DECLARE_FINAL_TYPE (MusterAsyncSaver, muster_async_saver, MUSTER, ASYNC_SAVER, GObject)
@@ -109,7 +110,7 @@ gboolean muster_async_saver_prepare (MusterAsyncSaver *self, gint64 deadline_us,
  * muster_async_saver_save:
  * @self: an async saver
  * @directory: the directory of the checkpoints
- * @step: for the checkpoint's name; below 0: the save counter's next number
+ * @step: the global step, for the checkpoint's name; below 0: the save counter's next number
  * @deadline_us: when to give up
  * @cancellable: (nullable): stops it
  * @error: return location for an error
@@ -127,7 +128,7 @@ MusterSaveTicket *muster_async_saver_save (MusterAsyncSaver *self, const char *d
  * muster_async_saver_save_in_tiers:
  * @self: an async saver
  * @directory: the durable tier
- * @step: for the checkpoint's name; below 0: the save counter's next number
+ * @step: the global step, for the checkpoint's name; below 0: the save counter's next number
  * @due: the tiers that are due, as in [method@Saver.save_with]
  * @deadline_us: when to give up
  * @cancellable: (nullable): stops it
@@ -229,9 +230,10 @@ gboolean muster_async_saver_sync_saves (MusterAsyncSaver *self, gint64 deadline_
  * @cancellable: (nullable): stops it
  * @error: return location for an error
  *
- * Refuses new saves and waits for running ones until the deadline; then they are cancelled, and
- * `DEADLINE_EXCEEDED` names the one that may be missing. Returns background errors like sync. May
- * be called again; any other call is `FAILED_PRECONDITION` afterwards.
+ * Refuses new saves and waits until the deadline for running ones and their `finished`; then they
+ * are cancelled, and `DEADLINE_EXCEEDED` names the one that may be missing. Returns background
+ * errors like sync. May be called again; any other call that prepares, saves, restores or waits is
+ * `FAILED_PRECONDITION` afterwards.
  *
  * Returns: `TRUE` if nothing has failed
  */
