@@ -248,8 +248,9 @@ gint64 muster_session_manager_continued_step (MusterSession *session);
  * @reasons: (element-type MusterReason): the situation
  * @user_data: the data of the function
  *
- * Called on the waiting thread when the situation changes, and when a master with an address hasn't
- * answered CreateSession for two seconds, with the cause.
+ * Called when the situation changes, not at intervals, and when a master with an address hasn't
+ * answered CreateSession for two seconds, with the cause. It runs on the thread that waits: that of
+ * the caller, or of an asynchronous operation a thread of its own.
  */
 typedef void (*MusterSessionProgress) (const char *message, const MusterReadiness *readiness,
                                        GPtrArray *reasons, gpointer user_data);

@@ -16,13 +16,17 @@ G_BEGIN_DECLS
  * @ready_op: NULL: readiness isn't checked
  * @ready_for_local_init_op: the gate before local init; needs local_init_op
  * @recovery_wait_us: (attributes flag=recovery-wait of=wait): the maximum poll interval on a master
- *   that doesn't push readiness; 0: 30s. Below 0 is INVALID_ARGUMENT
+ *   that doesn't push readiness; 0: 30s. Below 0 is INVALID_ARGUMENT. "local" and TensorFlow's
+ *   servers don't push: they are polled every 10 ms at first, 5 times a second after 2 s, and more
+ *   rarely after 20 s
  * @local_init_run_options: a serialised RunOptions (nullable)
  * @config: a serialised ConfigProto for every session (nullable)
  * @clock: NULL: the machine's
  * @model: The model's name in announcements, on muster's servers. With a name, the chief claims the
  *   model before it runs anything; waiters see the chief's phase, aren't ready before its init
- *   function has ended, and are notified when the job is over. NULL: no claim, no announcements.
+ *   function has ended, and are notified when the job is over. A name that no chief has claimed
+ *   isn't an error: as with NULL, only the variables count, and the report's reason "chief" is
+ *   "never-registered". NULL: no claim, no announcements.
  * @task: this task's name in messages, such as "worker:3" (nullable)
  * @meta_graph: gives the task that owns a variable, for reasons (nullable)
  * @cluster: (array zero-terminated=1): "ps:0=HOST:PORT": probed when the master doesn't answer

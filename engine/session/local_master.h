@@ -10,9 +10,10 @@ G_BEGIN_DECLS
  * MusterLocalMaster:
  *
  * The local master: the engine in this process. Sessions share its variables by container and name;
- * graphs with the same bytes are parsed once and share their compiled steps. What it computes, and
- * what is left to TensorFlow: docs/decisions/0014. Why it is a separate library:
- * docs/decisions/0017.
+ * graphs with the same bytes are parsed once and share their compiled steps.
+ * muster_local_master_check_ops () tests whether it has a graph's operations; others are left to
+ * TensorFlow (docs/decisions/0014). It doesn't push readiness: a wait polls it. Why it is a separate
+ * library: docs/decisions/0017.
  */
 
 #define MUSTER_TYPE_LOCAL_MASTER (muster_local_master_get_type ())
@@ -21,7 +22,8 @@ G_DECLARE_FINAL_TYPE (MusterLocalMaster, muster_local_master, MUSTER, LOCAL_MAST
 /**
  * muster_local_master_new:
  *
- * Creates an engine of its own.
+ * Creates an engine of its own. Each shares nothing with the others, so two nodes of a
+ * cluster in one process have one each.
  *
  * Returns: (transfer full): a new master
  */

@@ -187,6 +187,28 @@ MUSTER_TEST (OnServer, a_worker_waits_for_the_end_of_the_init_function)
   MUSTER_EXPECT_EQ (worker.report.sessions, 1u);
 }
 
+/* as if it were mistyped: that isn't an error */
+MUSTER_TEST (OnServer, the_report_says_that_no_chief_has_claimed_the_name)
+{
+  g_auto (Fixture) f = set_up ();
+  g_auto (MusterSessionReport) report = {0};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) chief = prepare (&f, (MusterPrepareOptions){0}, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  const MusterSessionManagerOptions options = {.ready_op = f.ready_op, .model = "digitz"};
+  g_autoptr (MusterSessionManager) manager = muster_session_manager_new (f.graph, &options, NULL);
+
+  g_autoptr (MusterSession) session = muster_session_manager_wait_for_session (
+      manager, f.served.remote, PATIENCE_US, &report, NULL, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (session != NULL);
+  const MusterReason *reason = muster_reasons_find (report.reasons, "chief");
+  MUSTER_ASSERT_NOT_NULL (reason);
+  MUSTER_EXPECT_STREQ (reason->state, "never-registered");
+  MUSTER_EXPECT_TRUE (reason->is_well);
+}
+
 typedef struct {
   Fixture *f;
   MusterSession *other; /* (owned) the second chief's */
