@@ -237,7 +237,15 @@ void muster_graph_builder_placeholder (MusterGraphBuilder *self, const char *nam
  * @initial_value: its first value, which also gives its type and shape
  *
  * Adds a reference variable (VariableV2), "NAME/Assign", which assigns @initial_value to it, and
- * "NAME/read".
+ * "NAME/read", its value. Ops that change the variable take "NAME" as their input; all others, and
+ * fetches, take "NAME/read".
+ *
+ * ```c
+ * muster_graph_builder_node (b, "AssignAdd", "count");
+ * muster_graph_builder_input (b, "counter");
+ * muster_graph_builder_input (b, "one");
+ * muster_graph_builder_attr_type (b, "T", MUSTER_INT64);
+ * ```
  */
 void muster_graph_builder_variable (MusterGraphBuilder *self, const char *name,
                                     MusterTensor *initial_value);

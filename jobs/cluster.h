@@ -57,7 +57,8 @@ MusterCluster *muster_cluster_new (MusterClock *clock);
  * @name: its name, which is used in file names: letters, digits, '_', '-', and '.' except at the
  *   start
  * @master: its master, no other node's
- * @meta_graph: its model
+ * @meta_graph: its model, which needs neither a saver nor an init op: checkpoints save its
+ *   variables, and the job's init group initialises them
  *
  * Adds a node, before the cluster is opened. Other names are INVALID_ARGUMENT, as is the master of
  * another node; a second node with that name is ALREADY_EXISTS.

@@ -64,9 +64,15 @@ G_DECLARE_FINAL_TYPE (MusterJobRunner, muster_job_runner, MUSTER, JOB_RUNNER, GO
  * @self: the runner
  * @epoch: the epoch
  *
- * Emitted after each epoch, whose save may still be under way, or may have failed.
+ * Emitted after each epoch, whose save may still be under way, or may have failed. The first
+ * epoch of a job is 1; 0 is the save after its init.
  *
- * Returns: TRUE to stop the job there, without calling further handlers; it isn't finished then
+ * ```c
+ * gboolean on_epoch_done (MusterJobRunner *runner, gint64 epoch, gpointer user_data);
+ * ```
+ *
+ * Returns: TRUE to stop the job there, without calling further handlers; it isn't finished then, so
+ *   the next run trains on
  */
 
 /**
@@ -116,10 +122,12 @@ MusterJobRunner *muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *che
  * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
- * Trains. Before anything runs: INVALID_ARGUMENT for a resume without a checkpoint,
- * FAILED_PRECONDITION for a job without stop conditions that isn't endless.
+ * Compiles the job ([method@Job.compile]) and trains it. Before anything runs: INVALID_ARGUMENT for
+ * a resume without a checkpoint, FAILED_PRECONDITION for a job without stop conditions that isn't
+ * endless. The upload, download and exit groups run however the epochs were stopped: by a condition
+ * or by a handler of [signal@JobRunner::epoch-done].
  *
- * Returns: FALSE with an error
+ * Returns: TRUE also for a job that a handler has stopped; FALSE with an error
  */
 gboolean muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *last_epoch,
                                   gint64 deadline_us, GCancellable *cancellable, GError **error);

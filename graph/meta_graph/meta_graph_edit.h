@@ -58,7 +58,7 @@ MusterMetaGraph *muster_meta_graph_with_variables (MusterMetaGraph *self, Muster
  * muster_meta_graph_with_op:
  * @self: a meta graph
  * @key: a collection: "init_op", "train_op", "ready_op", "global_step", …
- * @op: (nullable): its only op; %NULL removes the collection
+ * @op: (nullable): its only op, the node's name without ":0"; %NULL removes the collection
  *
  * Sets a collection of one node. Everything else is copied unchanged. [ctor@Scaffold.new] finds a
  * model's ops in such collections, `muster train` a built graph's train op in "train_op". Fails
