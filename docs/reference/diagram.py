@@ -62,6 +62,10 @@ def of_mermaid(text, hide):
         raise SystemExit("docs/reference/diagram.py can't draw '%s'" % kind)
     dots, drawn = 0, []
     for line in lines:
+        named = re.fullmatch(r'state "([^"]*)" as (\w+)', line)
+        if named:
+            drawn.append('"%s" [label="%s"];' % (named.group(2), named.group(1)))
+            continue
         arrow = re.fullmatch(r"(\w+|\[\*\]) --> (\w+|\[\*\])(?:: (.*))?", line)
         if not arrow:
             raise SystemExit("docs/reference/diagram.py can't draw '%s'" % line)
