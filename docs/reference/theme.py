@@ -25,9 +25,12 @@ STYLE = """
 /* muster's */
 table.symbols td { vertical-align: top; padding: 0.15em 1.2em 0.15em 0; }
 table.symbols td:first-child { white-space: nowrap; }
-@media (max-width: 700px) { table.symbols td:first-child { white-space: normal; word-break: break-word; } }
 table.errors td { vertical-align: top; padding: 0.25em 1.2em 0.25em 0; }
 table.errors td:first-child { width: 60%; }
+@media (max-width: 700px) {
+  table:is(.symbols, .errors) :is(tbody, tr, td) { display: block; width: auto !important; border: 0 !important; padding: 0; }
+  table:is(.symbols, .errors) tr { padding: 0.4em 0; overflow-wrap: anywhere; }
+  table.symbols td:first-child { white-space: normal; } }
 table td > code { word-break: normal; overflow-wrap: anywhere; }
 @media (min-width: 701px) { table td:nth-child(2):has(> code) { min-width: 13em; } }
 header h1 { flex-wrap: wrap; overflow-wrap: anywhere; }

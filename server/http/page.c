@@ -227,7 +227,7 @@ put_job (GString *out, const Muster__StatusResponse *status, const Muster__Membe
   if (lacks != NULL) {
     g_string_append (out, "<tr><td></td><td>");
     muster_html_put_text (out, job->model);
-    muster_html_put (out, "</td><td class=\"why\" colspan=\"3\">%s</td></tr>", lacks);
+    muster_html_put (out, "</td><td class=\"why\">%s</td><td></td><td></td></tr>", lacks);
   }
   for (gsize i = 0; i < n_shown; i++)
     put_member (out, job, job->members[i]);

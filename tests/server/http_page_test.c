@@ -23,7 +23,7 @@ MUSTER_TEST (HttpPage, page_reads_without_a_script)
       "<td>worker:&lt;1&gt;</td><td>digits</td><td class=\"why\">worker in slot 1, 0 "
       "batches/s</td>",
       " ago: left</td><td class=\"number\">0</td>",
-      "<td>digits</td><td class=\"why\" colspan=\"3\">waiting for tasks: 1 of at least 2</td>",
+      "<td>digits</td><td class=\"why\">waiting for tasks: 1 of at least 2</td><td></td><td></td>",
   };
   MusterMemberRequest member = {"digits", "worker:0", "host:7", -1, 4, 0, 0, 2, FALSE};
   g_auto (HttpFixture) f = http_start ();
