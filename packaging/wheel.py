@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """bazel run //:wheel -- [--output=DIR] [--python=PYTHON]...: makes muster's wheel for this machine's kind.
 
+packaging/aarch64.sh makes another kind's: --root=DIR is a Debian of that kind, whose Python it is for, and --built=DIR has what was compiled.
+
 It has all that muster needs but Python, glibc, libstdc++ and zlib: PyGObject as each PYTHON has it (that which bazel/setup --tests
 makes, unless any are named; each is another version of Python), GLib with its introspection, and what the library and the
 command are linked with. docs/decisions/0033 says why. It runs where glibc is at least as new as this machine's symbols need.
@@ -45,11 +47,26 @@ def output_of(*words):
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
+class Machine:
+    """What a wheel is for: this machine's kind, or that of the Debian in a folder."""
+
+    def __init__(self, root, built):
+        self.root, self.built = root, built
+        self.libraries, = glob.glob(root + "/usr/lib/*-linux-gnu") if root else ["/usr/lib/%s-linux-gnu" % os.uname().machine]
+        self.triplet = os.path.basename(self.libraries)
+        self.name = self.triplet.partition("-")[0]
+        self.strip = self.triplet + "-strip"
+
+    def here(self, path):
+        """What this machine has in a path's place."""
+        return path[len(self.root):].replace(self.triplet, os.uname().machine + "-linux-gnu")
+
+
 class Tree:
     """What the wheel holds, in a folder."""
 
-    def __init__(self, folder, version):
-        self.folder, self.version = folder, version
+    def __init__(self, folder, version, machine):
+        self.folder, self.version, self.machine = folder, version, machine
         self.library = folder + "/muster/lib"
         self.data = "%s/muster-%s.data" % (folder, version)
         self.info = "%s/muster-%s.dist-info" % (folder, version)
@@ -70,7 +87,7 @@ class Tree:
         """A library or program, which finds others in these folders; `strip` goes first, since it breaks what patchelf has moved."""
         self.put(source, to)
         os.chmod(to, 0o755)
-        subprocess.run(["strip", "--strip-unneeded", to], check=True)
+        subprocess.run([self.machine.strip, "--strip-unneeded", to], check=True)
         if folders:
             subprocess.run(["patchelf", "--set-rpath", ":".join("$ORIGIN/" + folder for folder in folders), to], check=True)
 
@@ -78,6 +95,14 @@ class Tree:
 def gi_folder(python):
     """Where a Python has its PyGObject, and the tag of that Python."""
     return output_of(python, "-c", "import gi, sys; print(gi.__path__[0], 'cp%d%d' % sys.version_info[:2])").split()
+
+
+def gi_folders(machine, pythons):
+    """The same of all that the wheel is for."""
+    if machine.root:
+        found, = glob.glob(machine.root + "/usr/lib/python3/dist-packages/gi/_gi.cpython-*.so")
+        return [(os.path.dirname(found), "cp" + found.split("-")[-4])]
+    return sorted((gi_folder(os.path.join(FROM, each)) for each in pythons or [PYGOBJECT]), key=lambda one: int(one[1][len("cp3"):]))
 
 
 def is_gis(path):
@@ -101,8 +126,7 @@ def put_python(tree, stage, pythons):
 
 def put_typelibs(tree, stage):
     for name in TYPELIBS:
-        found, = glob.glob("/usr/lib/*/girepository-1.0/%s-2.0.typelib" % name)
-        tree.put(found, "%s/muster/carried/girepository-1.0/%s-2.0.typelib" % (tree.folder, name))
+        tree.put("%s/girepository-1.0/%s-2.0.typelib" % (tree.machine.libraries, name), "%s/muster/carried/girepository-1.0/%s-2.0.typelib" % (tree.folder, name))
     for name in ("Muster", "MusterEngine"):
         tree.put("%s/lib/girepository-1.0/%s-0.typelib" % (stage, name), "%s/girepository-1.0/%s-0.typelib" % (tree.library, name))
 
@@ -118,26 +142,29 @@ def put_types(tree, stage):
             file.write(re.sub(r"^from gi\.", "from muster._types.", text, flags=re.M))
 
 
-def needed(paths):
+def needed(machine, paths):
     """The libraries that these need, by name, but for what is part of the system."""
-    found = {}
-    for path in paths:
-        for name, file in re.findall(r"^\s+(\S+) => (/\S+) ", output_of("ldd", path), re.M):
-            if not OUTSIDE.fullmatch(name) and not name.startswith("libmuster"):
-                found[name] = file
+    found, left = {}, list(paths)
+    while left:
+        for name in re.findall(r"\(NEEDED\).*\[(.*)\]", output_of("readelf", "--dynamic", left.pop())):
+            if name not in found and not OUTSIDE.fullmatch(name) and not name.startswith("libmuster"):
+                found[name] = machine.libraries + "/" + name
+                left.append(found[name])
     return found
 
 
 def put_libraries(tree, pythons):
     """Returns the files of others that were carried."""
-    own = {"libmuster.so.0": "inside/libmuster.so.0", "libmuster-engine.so.0": "libmuster-engine.so." + tree.version}
+    built = tree.machine.built
+    own = {"libmuster.so.0": built + "/inside/libmuster.so.0", "libmuster-engine.so.0": "%s/libmuster-engine.so.%s" % (built, tree.version)}
     folders = ["../lib/python3.%s/%s-packages/muster/lib" % (tag[len("cp3"):], kind) for _, tag in pythons for kind in ("site", "dist")]
-    carried = needed([*own.values(), "inside/muster", *(path for folder, _ in pythons for path in glob.glob(folder + "/_gi.*.so"))])
+    modules = [path for folder, _ in pythons for path in glob.glob(folder + "/_gi.*.so")]
+    carried = needed(tree.machine, [*own.values(), built + "/inside/muster", *modules])
     for name, file in {**own, **carried}.items():
         tree.put_binary(file, tree.library + "/" + name, "")
-    tree.put_binary("inside/muster", tree.data + "/scripts/muster", *folders, "../muster/lib")
-    tree.put_binary("tensorflow/muster-tensorflow", tree.folder + "/muster/libexec/muster/muster-tensorflow")
-    return carried.values()
+    tree.put_binary(built + "/inside/muster", tree.data + "/scripts/muster", *folders, "../muster/lib")
+    tree.put_binary(built + "/tensorflow/muster-tensorflow", tree.folder + "/muster/libexec/muster/muster-tensorflow")
+    return [tree.machine.here(file) for file in carried.values()]
 
 
 def packages_of(files):
@@ -171,7 +198,7 @@ def platform(tree):
                 if file.read(4) == b"\x7fELF":
                     versions = re.findall(r"\bGLIBC_2\.(\d+)", output_of("readelf", "--version-info", file.name))
                     newest = max([newest, *map(int, versions)])
-    return "manylinux_2_%d_%s" % (newest, os.uname().machine)
+    return "manylinux_2_%d_%s" % (newest, tree.machine.name)
 
 
 def put_metadata(tree, tag):
@@ -206,13 +233,14 @@ def pack(tree, path):
 
 
 def make(arguments, work):
-    for tool in ("patchelf", "strip", "readelf"):
+    machine = Machine(os.path.join(FROM, arguments.root), os.path.join(FROM, arguments.built)) if arguments.root else Machine("", ".")
+    for tool in ("patchelf", machine.strip, "readelf"):
         if shutil.which(tool) is None:
             raise SystemExit("wheel: %s is not installed: run bazel/setup" % tool)
     subprocess.run(["./install", "--prefix=" + work + "/stage"], check=True, stdout=subprocess.DEVNULL)
     version = output_of(work + "/stage/bin/muster", "--version").split()[-1]
-    pythons = sorted((gi_folder(os.path.join(FROM, each)) for each in arguments.python or [PYGOBJECT]), key=lambda one: int(one[1][len("cp3"):]))
-    tree = Tree(work + "/tree", version)
+    pythons = gi_folders(machine, arguments.python)
+    tree = Tree(work + "/tree", version, machine)
     put_python(tree, work + "/stage", pythons)
     put_typelibs(tree, work + "/stage")
     put_types(tree, work + "/stage")
@@ -231,6 +259,8 @@ def main():
     parser = argparse.ArgumentParser(usage="wheel [--output=DIR] [--python=PYTHON]...")
     parser.add_argument("--output", default=".")
     parser.add_argument("--python", action="append")
+    parser.add_argument("--root")
+    parser.add_argument("--built")
     arguments = parser.parse_args()
     if os.path.isdir(BESIDE):
         os.chdir(BESIDE)

@@ -137,7 +137,7 @@ class Used(unittest.TestCase):
             for name in ("digits.meta", "images.npy", "labels.npy"):
                 os.symlink(self.examples + "/" + name, own + "/" + name)
             said = output_of(beside + "/bin/python", "-c", program, env=environment(beside), cwd=own)
-            self.assertRegex(said, r"^loss 0\.\d+, saved run/model.ckpt-100\n$")
+            self.assertRegex(said, r"^loss 0\.\d+, saved \S+/model.ckpt-100\n$")
 
     @unittest.skipUnless(TENSORFLOWS, "needs TensorFlow, which `bazel/setup --tests` installs")
     def test_calls_over_grpc_and_tls_beside_tensorflow(self):
