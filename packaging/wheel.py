@@ -89,7 +89,7 @@ class Tree:
         os.chmod(to, 0o755)
         subprocess.run([self.machine.strip, "--strip-unneeded", to], check=True)
         if folders:
-            subprocess.run(["patchelf", "--set-rpath", ":".join("$ORIGIN/" + folder for folder in folders), to], check=True)
+            subprocess.run(["patchelf", "--force-rpath", "--set-rpath", ":".join("$ORIGIN/" + folder for folder in folders), to], check=True)
 
 
 def gi_folder(python):
@@ -162,7 +162,7 @@ def put_libraries(tree, pythons):
     carried = needed(tree.machine, [*own.values(), built + "/inside/muster", *modules])
     for name, file in {**own, **carried}.items():
         tree.put_binary(file, tree.library + "/" + name, "")
-    tree.put_binary(built + "/inside/muster", tree.data + "/scripts/muster", *folders, "../muster/lib")
+    tree.put_binary(built + "/inside/muster", tree.data + "/scripts/muster", *folders, "../muster/lib", "../../muster/lib")
     tree.put_binary(built + "/tensorflow/muster-tensorflow", tree.folder + "/muster/libexec/muster/muster-tensorflow")
     return [tree.machine.here(file) for file in carried.values()]
 

@@ -61,6 +61,8 @@ def _add_typelibs(folder):
 
 def use() -> None:
     """Lets gi find what is carried; does nothing where nothing is."""
+    if not os.path.isdir(_FOLDER):
+        raise ImportError("muster can't be imported from within '%s', since its libraries have to be files: pip install it" % os.path.dirname(_FOLDER))
     if not os.path.isdir(_CARRIED):
         return
     if _import_gi():

@@ -8,10 +8,12 @@ documents and every test of tests/python that needs no other Python runs with it
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 
 PATIENCE = 120
 IS_ALL = "--all" in sys.argv
@@ -104,6 +106,15 @@ class Made(unittest.TestCase):
             self.assertNotIn("not found", libraries, path)
             self.assertEqual(foreign(libraries, r"=> (/\S+) "), set(), path)
 
+    def test_command_runs_where_the_wheel_is_only_unpacked(self):
+        """As in uv's cache, to which an environment may have links."""
+        with zipfile.ZipFile(made) as wheel:
+            wheel.extractall(folder + "/unpacked")
+        command, = glob.glob(folder + "/unpacked/muster-*.data/scripts/muster")
+        os.chmod(command, 0o755)
+        os.symlink(command, folder + "/link")
+        self.assertRegex(output_of(folder + "/link", "--version", env=environment()), r"^muster \d")
+
 
 class Used(unittest.TestCase):
     @classmethod
@@ -117,6 +128,15 @@ class Used(unittest.TestCase):
                       "print(*(line for line in open('/proc/self/maps') if line not in before), muster.__version__)")
         self.assertEqual({each for each in foreign(maps, r"(/\S+\.so\S*)$") if "/lib-dynload/" not in each}, set())
         self.assertIn(package + "/lib/libmuster-engine.so.0", maps)
+
+    def test_other_libraries_in_ld_library_path_are_not_taken(self):
+        """As of an installation beside it, or a cluster's modules."""
+        other = tempfile.mkdtemp(dir=folder)
+        for name in ("libmuster.so.0", "libmuster-engine.so.0", "libglib-2.0.so.0"):
+            shutil.copy(package + "/lib/libsnappy.so.1", other + "/" + name)
+        env = environment(LD_LIBRARY_PATH=other)
+        self.assertRegex(output_of("muster", "--version", env=env), r"^muster \d")
+        self.assertEqual(python("import muster; print(muster.Tensor(1), muster.LocalMaster().target())", env=env), "<muster.Tensor int32 [] 1> local\n")
 
     def test_command_trains_the_example_and_python_reads_it(self):
         said = output_of("muster", "train", "--example", "--checkpoint-dir=" + folder + "/run", env=environment())
@@ -160,6 +180,11 @@ class Used(unittest.TestCase):
         self.addCleanup(server.communicate, timeout=PATIENCE)
         self.addCleanup(server.terminate)
         return "grpc://" + server.stdout.readline().split()[1].split("//")[-1]
+
+    def test_says_that_a_wheel_has_to_be_installed(self):
+        """Not named in PYTHONPATH, as Spark does with --py-files."""
+        with self.assertRaisesRegex(AssertionError, r"ImportError: .* from within '.*\.whl', .*: pip install it"):
+            python("import muster", env=environment(PYTHONPATH=made))
 
     def test_another_gi_is_used_where_there_is_one(self):
         """Debian's, whose GLib is the process' then; by PYTHONPATH rather than by an environment of its own."""
