@@ -118,6 +118,9 @@ int bench_run_apart (char **argv);
 /* What "bench --first-save" does: prints the steps per second before and after a first save. */
 #define BENCH_FIRST_SAVE "--first-save"
 int bench_first_save (void);
+/* What "bench --gathered gathered|sharded" does: prints the figures of one way. */
+#define BENCH_GATHERED "--gathered"
+int bench_gathered_apart (const char *how);
 /* What "bench --cluster" does, in a network namespace of its own. */
 #define BENCH_CLUSTER "--cluster"
 int bench_cluster_in_namespace (void);
@@ -247,6 +250,7 @@ void bench_restore_cached (void);
 void bench_restore_small (void);
 void bench_async (void);
 void bench_saves (void);
+void bench_gathered (void);
 void bench_s3 (void);
 void bench_train (void);
 void bench_compute (void);

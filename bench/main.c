@@ -41,6 +41,7 @@ static const struct {
     {"restore-small", bench_restore_small, FALSE},
     {"async", bench_async, FALSE},
     {"saves", bench_saves, FALSE},
+    {"gathered", bench_gathered, TRUE},
     {"s3", bench_s3, FALSE},
     {"train", bench_train, FALSE},
     {"compute", bench_compute, FALSE},
@@ -101,6 +102,8 @@ main (int argc, char **argv)
     return bench_cluster_in_namespace ();
   if (argc == 2 && strcmp (argv[1], BENCH_FIRST_SAVE) == 0)
     return bench_first_save ();
+  if (argc == 3 && strcmp (argv[1], BENCH_GATHERED) == 0)
+    return bench_gathered_apart (argv[2]);
   if (argc >= 3 && strcmp (argv[1], BENCH_RUN_APART) == 0)
     return bench_run_apart (argv + 2);
   if (argc == 3 && strcmp (argv[1], "--wait-crowd") == 0)
