@@ -20,6 +20,7 @@ struct _MusterSnapshot {
   char *stage_op;         /* (owned) */
   char *drop_op;          /* (owned) */
   char *reserve_op;       /* (owned) */
+  char *flat;             /* (owned) what that is fed with */
   char *save_tensor;      /* (owned) */
   char *device;           /* (owned) */
   MusterGraph *graph;     /* (owned) with the snapshot's nodes */
@@ -133,6 +134,7 @@ typedef struct {
   Walk walk; /* (owned) */
   const char *scope;
   char *container;             /* (owned) ends with the session */
+  char *flat;                  /* (owned) a shape that is fed */
   MusterGraphBuilder *builder; /* (owned) shadows */
   GByteArray *clones;          /* (owned) nodes of a GraphDef */
   GHashTable *shadows;         /* (owned) (element-type utf8 utf8) an input to its shadow's read */
@@ -147,6 +149,7 @@ extension_clear (Extension *self)
 {
   walk_clear (&self->walk);
   g_clear_pointer (&self->container, g_free);
+  g_clear_pointer (&self->flat, g_free);
   g_clear_pointer (&self->builder, muster_graph_builder_free);
   g_clear_pointer (&self->clones, g_byte_array_unref);
   g_clear_pointer (&self->shadows, g_hash_table_unref);
@@ -177,15 +180,23 @@ add_value (Extension *self, const char *base, const char *input, MusterDType dty
   return value;
 }
 
-/* Allocates as much memory as the value has, for the duration of the step. */
+/* Allocates as much memory as the value has, for the duration of the step. The shape isn't known
+ * before: else TensorFlow makes a constant of the zeros, and keeps it as long as the session. */
 static void
 add_reservation (Extension *self, const char *base, const char *value, MusterDType dtype,
                  const char *device)
 {
   char *reservation = g_strconcat (base, "/Room", NULL);
-  muster_graph_builder_node (self->builder, "ZerosLike", reservation);
+  g_autofree char *flat = g_strconcat (base, "/Flat", NULL);
+  muster_graph_builder_node (self->builder, "Reshape", flat);
   muster_graph_builder_device (self->builder, device);
   muster_graph_builder_input (self->builder, value);
+  muster_graph_builder_input (self->builder, self->flat);
+  muster_graph_builder_attr_type (self->builder, "T", dtype);
+  muster_graph_builder_attr_type (self->builder, "Tshape", MUSTER_INT32);
+  muster_graph_builder_node (self->builder, "ZerosLike", reservation);
+  muster_graph_builder_device (self->builder, device);
+  muster_graph_builder_input (self->builder, flat);
   muster_graph_builder_attr_type (self->builder, "T", dtype);
   g_ptr_array_add (self->reservations, reservation);
 }
@@ -317,6 +328,8 @@ extension_init (Extension *self, const char *scope)
   self->scope = scope;
   self->container = g_strconcat (MUSTER_SESSION_CONTAINER, scope, NULL);
   self->builder = muster_graph_builder_new ();
+  self->flat = g_strconcat (scope, "/flat", NULL);
+  muster_graph_builder_placeholder (self->builder, self->flat, MUSTER_INT32, 1, (gint64[]){2});
   self->clones = g_byte_array_new ();
   self->shadows = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   self->assigns = g_ptr_array_new_with_free_func (g_free);
@@ -371,6 +384,7 @@ muster_snapshot_new (MusterSession *session, MusterGraph *graph, const char *sav
   self->stage_op = add_group (&extension, "stage", extension.assigns);
   self->drop_op = add_group (&extension, "drop", extension.destroys);
   self->reserve_op = add_group (&extension, "room", extension.reservations);
+  self->flat = g_strdup (extension.flat);
   self->save_tensor = g_strdup_printf ("%s/graph/%s", scope, save_tensor);
   self->device = g_strdup (first_device (&extension.walk));
   g_autoptr (MusterGraph) extra = extension_end (&extension, error);
@@ -389,6 +403,7 @@ muster_snapshot_free (MusterSnapshot *self)
   g_free (self->stage_op);
   g_free (self->drop_op);
   g_free (self->reserve_op);
+  g_free (self->flat);
   g_free (self->save_tensor);
   g_free (self->device);
   g_clear_pointer (&self->graph, muster_graph_unref);
@@ -422,7 +437,15 @@ muster_snapshot_reserve_memory (MusterSnapshot *self, gint64 deadline_us, GCance
                                 GError **error)
 {
   muster_require (error, FALSE, self);
-  return muster_session_run_op (self->session, self->reserve_op, deadline_us, cancellable, error);
+  const gint32 column[] = {-1, 1};
+  const gint64 two = 2;
+  g_autoptr (MusterTensor) shape =
+      muster_tensor_new_from_data (MUSTER_INT32, 1, &two, column, sizeof column, NULL);
+  const MusterFeed fed = {self->flat, shape};
+  const char *target = self->reserve_op;
+  const MusterStep step = {
+      .feeds = &fed, .n_feeds = 1, .targets = &target, .n_targets = 1, .deadline_us = deadline_us};
+  return muster_session_run (self->session, &step, NULL, NULL, cancellable, error);
 }
 
 void

@@ -98,7 +98,8 @@ MUSTER_TEST (Snapshot, leaves_everything_where_it_is)
   for (gsize i = 0; i < muster_graph_n_nodes (all); i++) {
     const MusterNode *node = muster_graph_node (all, i);
     if (!g_str_has_prefix (node->name, "shadow/") ||
-        g_str_equal (node->kind->op, "NoOp")) /* groups */
+        g_str_equal (node->kind->op, "NoOp") ||      /* groups */
+        g_str_equal (node->kind->op, "Placeholder")) /* fed, so it runs nowhere */
       continue;
     const gboolean on_second = strstr (node->kind->device, "/task:1") != NULL;
     MUSTER_TRACE ("%s (%s) on '%s'", node->name, node->kind->op, node->kind->device);
@@ -111,4 +112,32 @@ MUSTER_TEST (Snapshot, leaves_everything_where_it_is)
   MUSTER_EXPECT_EQ (n_written[0], 1u);
   MUSTER_EXPECT_EQ (n_written[1], 1u);
   MUSTER_EXPECT_TRUE (strstr (muster_snapshot_device (snapshot), "/job:ps"));
+}
+
+/* TensorFlow makes constants of zeros whose shape it knows, and keeps them. */
+MUSTER_TEST (Snapshot, reserves_memory_of_a_shape_that_is_fed)
+{
+  g_autoptr (MusterMetaGraph) meta_graph = two_tasks ();
+  g_autoptr (MusterSession) session = g_object_new (muster_recorder_get_type (), NULL);
+  g_autoptr (GError) error = NULL;
+  guint n = 0;
+  g_autoptr (MusterSnapshot) snapshot =
+      muster_snapshot_new (session, muster_meta_graph_graph (meta_graph),
+                           muster_meta_graph_saver (meta_graph)->save_tensor, "shadow",
+                           MUSTER_WAIT_FOREVER, NULL, &error);
+  g_autoptr (MusterGraph) all = muster_graph_extended (muster_meta_graph_graph (meta_graph),
+                                                       ((MusterRecorder *)session)->added);
+  MUSTER_ASSERT_TRUE (muster_graph_parse (all, &error));
+  for (gsize i = 0; i < muster_graph_n_nodes (all); i++) {
+    const MusterNode *node = muster_graph_node (all, i);
+    if (!g_str_equal (node->kind->op, "ZerosLike"))
+      continue;
+    const MusterNode *shaped = muster_graph_node (all, muster_node_input (node, 0, NULL));
+    MUSTER_EXPECT_STREQ (shaped->kind->op, "Reshape");
+    MUSTER_ASSERT_TRUE (shaped->n_input == 2);
+    const MusterNode *shape = muster_graph_node (all, muster_node_input (shaped, 1, NULL));
+    MUSTER_EXPECT_STREQ (shape->kind->op, "Placeholder");
+    n++;
+  }
+  MUSTER_EXPECT_EQ (n, 2u);
 }
