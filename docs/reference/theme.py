@@ -30,8 +30,10 @@ table.errors td:first-child { width: 60%; }
 @media (max-width: 700px) {
   table:is(.symbols, .errors) :is(tbody, tr, td) { display: block; width: auto !important; border: 0 !important; padding: 0; }
   table:is(.symbols, .errors) tr { padding: 0.4em 0; overflow-wrap: anywhere; }
-  table.symbols td:first-child { white-space: normal; } }
+  table.symbols td:first-child { white-space: normal; }
+  #main table:not(.symbols, .errors) { display: block; overflow-x: auto; } }
 table td > code { word-break: normal; overflow-wrap: anywhere; }
+@media (max-width: 700px) { table td > code { overflow-wrap: break-word; } }
 @media (min-width: 701px) { table td:nth-child(2):has(> code) { min-width: 13em; } }
 header h1 { flex-wrap: wrap; overflow-wrap: anywhere; }
 samp { font-family: inherit; }
