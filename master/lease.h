@@ -25,6 +25,8 @@ G_DECLARE_DERIVABLE_TYPE (MusterLease, muster_lease, MUSTER, LEASE, GObject)
  * @epoch: the chief's number; 0: the master assigns the next
  * @ready_op: decides the model's readiness in health and status (nullable)
  * @take_over: even from a living chief, and even if the job is over
+ * @spares_living: @take_over doesn't take the model from a living chief: FAILED_PRECONDITION, after
+ *   two seconds in which that chief may end
  *
  * A chief's claim to a model.
  */
@@ -34,6 +36,7 @@ struct _MusterClaim {
   gint64 epoch;
   const char *ready_op;
   gboolean take_over;
+  gboolean spares_living;
 };
 
 #define MUSTER_TYPE_CLAIM (muster_claim_get_type ())

@@ -228,14 +228,18 @@ describe_before (const Model *model, MusterGraph *graph, gint64 now_us)
   return chief;
 }
 
+#define END_IT                                                                                     \
+  "; end it first (SIGTERM), so that it saves: else what it has trained since its last "           \
+  "checkpoint is lost"
+
 static gboolean
-refuse_for (const Model *model, gint64 now_us, const char *what, GError **error)
+refuse_for (const Model *model, gint64 now_us, const char *what, const char *remedy, GError **error)
 {
   g_autoptr (MusterAnnouncement) chief = describe (model, now_us);
   g_autofree char *text = muster_announcement_describe (chief);
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "%s '%s': its chief is %s, of epoch %" G_GINT64_FORMAT, what, chief->model,
-                      text, chief->epoch);
+                      "%s '%s': its chief is %s, of epoch %" G_GINT64_FORMAT "%s", what,
+                      chief->model, text, chief->epoch, remedy);
 }
 
 static gboolean
@@ -253,9 +257,10 @@ refuse_over (const Model *model, GError **error)
   g_autofree char *step = model->chief.step >= 0
                               ? g_strdup_printf (" at step %" G_GINT64_FORMAT, model->chief.step)
                               : g_strdup ("");
-  return muster_fail (error, MUSTER_ERROR_OUT_OF_RANGE,
-                      "the job '%s' is over: it ended%s; to start it again, use --overwrite",
-                      model->chief.model, step);
+  return muster_fail (
+      error, MUSTER_ERROR_OUT_OF_RANGE,
+      "the job '%s' is over: it ended%s; to train further, use `muster train --overwrite`",
+      model->chief.model, step);
 }
 
 /* The rules. */
@@ -266,13 +271,14 @@ may_claim (const Model *model, const MusterClaim *claim, gint64 now_us, GError *
     return refuse_old_epoch (model, claim->epoch, error);
   if (claim->epoch > MAX (MAX_EPOCH, model->highest))
     return refuse_epoch (claim->epoch, error);
+  const gboolean is_over = model->chief.phase == MUSTER_CHIEF_OVER;
+  const gboolean is_held = model->chief.alive && claim->epoch <= model->highest;
   if (claim->take_over)
-    return TRUE;
-  if (model->chief.phase == MUSTER_CHIEF_OVER)
+    return !claim->spares_living || is_over || !is_held ||
+           refuse_for (model, now_us, "can't claim", END_IT, error);
+  if (is_over)
     return refuse_over (model, error);
-  if (model->chief.alive && claim->epoch <= model->highest)
-    return refuse_for (model, now_us, "can't claim", error);
-  return TRUE;
+  return !is_held || refuse_for (model, now_us, "can't claim", "", error);
 }
 
 /* TRUE if the lost chief is back: its announcement is still valid, unless a reset cleared it. */
@@ -477,7 +483,7 @@ may_announce (const Model *model, const MusterAnnouncement *announced, gint64 no
               GError **error)
 {
   if (!is_current_chief (model, announced))
-    return refuse_for (model, now_us, "lost the lease on", error);
+    return refuse_for (model, now_us, "lost the lease on", "", error);
   if (model->chief.phase == MUSTER_CHIEF_OVER && announced->phase != MUSTER_CHIEF_OVER &&
       announced->phase != MUSTER_CHIEF_UNKNOWN) {
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,

@@ -521,9 +521,10 @@ chief_hint (const MusterSituation *situation, const char *again)
 {
   const char *address = situation->chief != NULL ? strchr (situation->chief, '=') : NULL;
   if (address == NULL && is_own (situation->target))
-    return g_strdup_printf ("prepare the model in this process: no other one reaches '%s'; to share "
-                            "it between processes, start `muster serve --master=%s`",
-                            situation->target, situation->target);
+    return g_strdup_printf (
+        "prepare the model in this process: no other one reaches '%s'; to share "
+        "it between processes, start `muster serve --master=%s`",
+        situation->target, situation->target);
   if (address == NULL)
     return g_strdup_printf ("start the chief %swith `muster train --task=chief:0` or `muster "
                             "prepare`, at --master=%s",
@@ -610,8 +611,9 @@ add_graph (GPtrArray *list, const MusterReadiness *readiness)
     g_free (it->text);
     it->text =
         g_strdup ("positions are missing: the model was prepared without those of its tasks");
-    it->hint = g_strdup ("prepare it for the job's tasks with `muster prepare --overwrite "
-                         "--tasks=N`, or with its chief's `muster train`");
+    it->hint =
+        g_strdup ("start its chief with `muster train`, which adds them; or, if nothing has "
+                  "trained it, prepare it again with `muster prepare --overwrite --tasks=N`");
   } else if (missing) {
     it->hint = g_strdup ("use the same meta graph for the chief and its workers");
   }

@@ -211,7 +211,8 @@ claim (MusterOperation *self, GError **error)
                       .task = manager->task,
                       .epoch = is_ours ? self->claimed_epoch : self->options->epoch,
                       .ready_op = manager->ready_op,
-                      .take_over = is_ours || self->options->overwrite};
+                      .take_over = is_ours || self->options->overwrite,
+                      .spares_living = !is_ours};
   self->lease = muster_session_claim (self->session, &what, &before, self->call_deadline_us,
                                       self->cancellable, &failure);
   keep_before (self, before);
@@ -397,8 +398,8 @@ may_initialise (MusterOperation *self, GError **error)
   self->report.outcome = MUSTER_OUTCOME_FENCED;
   put_back (self);
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "'%s' is already initialised (by %s); to overwrite it, use --overwrite; to "
-                      "join it, `muster wait`",
+                      "'%s' is already initialised (by %s); to join it, use `muster wait`; to "
+                      "discard what it has trained, use --overwrite",
                       self->manager->model, chief);
 }
 

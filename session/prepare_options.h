@@ -62,8 +62,9 @@ typedef gboolean (*MusterContinueFunc) (MusterSession *session, gint64 *step, gi
  * @timeout_us: of the whole operation, in microseconds; 0: %MUSTER_WAIT_FOREVER
  * @epoch: (attributes flag=epoch of=prepare): the chief's epoch; the higher epoch wins; 0: the next
  *   one. The master assigns it, if the model has a name
- * @overwrite: (attributes flag=overwrite of=prepare): initialise a model that another chief has
- *   prepared, or whose job is over
+ * @overwrite: (attributes flag=overwrite of=prepare): discard a model that another chief has
+ *   prepared, or whose job is over, and prepare it again. A living chief isn't replaced: end it
+ *   first. Only a higher @epoch takes the model from it
  * @reset_master: after the chief has claimed the model, it resets the master and continues in a new
  *   session, unless the ready op says that none of the model's variables has a value. No step of an
  *   earlier session runs on during the restore or init, and all other sessions are lost (ABORTED),

@@ -11,7 +11,8 @@ static const char summary[] =
     "Marks a job as over on the master: workers that wait for the model, or start later, exit at\n"
     "once with code 5 instead of waiting or training a finished model again. The final step is\n"
     "--step, or is read from the model of --meta-graph. The variables don't change.\n"
-    "`muster prepare --overwrite` starts the job again.";
+    "While the model's chief lives, that is refused: end the job's tasks first (SIGTERM), so that\n"
+    "the chief saves. To train further, start the chief with --overwrite and a higher --steps.";
 
 static void
 tell (const MusterCliOptions *options, const MusterAnnouncement *before, gint64 step)
@@ -39,7 +40,10 @@ muster_cli_end_job (MusterSession *session, const MusterCliOptions *options, gin
                     gint64 deadline_us, GError **error)
 {
   g_autoptr (MusterAnnouncement) before = NULL;
-  MusterClaim claim = {.model = options->model, .task = options->task, .take_over = TRUE};
+  MusterClaim claim = {.model = options->model,
+                       .task = options->task,
+                       .take_over = TRUE,
+                       .spares_living = muster_session_manager_lease (session) == NULL};
   g_autoptr (GError) failure = NULL;
   g_autoptr (MusterLease) lease =
       muster_session_claim (session, &claim, &before, deadline_us, NULL, &failure);

@@ -276,8 +276,8 @@ muster_cli_report_failure (const MusterCliResult *self)
   } else {
     muster_cli_say (stderr, "muster: %s\n", self->error->message);
     if (self->report->outcome == MUSTER_OUTCOME_FENCED)
-      muster_cli_say (stderr, "  try: `muster wait` joins its model; --overwrite replaces it, and "
-                              "ends a chief that trains it\n");
+      muster_cli_say (stderr, "  try: `muster status` shows the model's chief; `muster wait` joins "
+                              "its model\n");
     else if (muster_error_is (self->error, MUSTER_ERROR_DATA_LOSS))
       muster_cli_say (stderr, "  try: `muster checkpoint list DIR` shows undamaged checkpoints; "
                               "--checkpoint=PREFIX restores one\n");

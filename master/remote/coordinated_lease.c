@@ -187,7 +187,7 @@ claim_own (MusterCoordinatedLease *self, const MusterRemoteClaimant *own, const 
   MusterClaim what = *claim;
   GError *failure = NULL;
   what.epoch = 0;
-  what.take_over = FALSE;
+  what.take_over = what.spares_living = FALSE;
   self->own = muster_remote_lease_claim (own, &what, NULL, deadline_us, cancellable, &failure);
   if (is_refusal (failure) &&
       is_same_registry (self, own, claim->model, deadline_us, cancellable)) {

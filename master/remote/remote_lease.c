@@ -161,6 +161,7 @@ open_claim (MusterRemoteLease *self, const MusterClaim *claim, GError **error)
   message.session_handle = self->session_handle;
   message.ready_op = muster_remote_string (claim->ready_op);
   message.take_over = claim->take_over;
+  message.spares_living = claim->spares_living;
   message.again = self->is_granted;
   if (self->has_graph)
     message.graph_sha256 = (ProtobufCBinaryData){MUSTER_DIGEST_BYTES, self->graph.bytes};

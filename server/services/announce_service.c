@@ -240,6 +240,7 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
       .epoch = request->epoch,
       .ready_op = lease->ready_op,
       .take_over = request->take_over,
+      .spares_living = request->spares_living,
   };
   if (self->stopped) {
     g_propagate_error (error, stopping_error ());
@@ -470,6 +471,7 @@ claim (MusterRpcCall *call, GBytes *request, gpointer data)
     graph = muster_server_claimants_graph (server, read, &error);
   if (error == NULL) {
     muster_server_wait_for_return (server, call, read);
+    muster_server_wait_for_end (server, call, read);
     open_claim (server->announcing, call, read, graph);
   } else {
     muster_rpc_call_finish (call, error);

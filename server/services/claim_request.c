@@ -11,6 +11,8 @@
 #define RETURN_US (2 * MUSTER_SECOND)
 /* … and the claims of others are looked at so often until then. */
 #define LOOK_US (50 * MUSTER_MILLISECOND)
+/* The time that a chief that ends has before a claim that spares the living is refused. */
+#define LEAVING_US (2 * MUSTER_SECOND)
 
 gboolean
 muster_server_is_proof (const char *shown, const char *known)
@@ -58,11 +60,32 @@ muster_server_claimants_graph (MusterServer *server, const Muster__ClaimRequest 
   return graph != NULL ? muster_graph_ref (graph) : NULL;
 }
 
-static gboolean
-is_known (MusterServer *server, const char *model)
+typedef gboolean (*WaitsFor) (const MusterAnnouncement *chief);
+
+/* Looks at the model's chief (nullable) until it is what is waited for, or the time has come. */
+static void
+wait_for_chief (MusterServer *server, MusterRpcCall *call, const char *model, WaitsFor is_it,
+                gint64 until_us)
 {
-  g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (server->registry, model);
+  for (gint64 now_us = muster_clock_now_us (server->clock); now_us < until_us;
+       now_us = muster_clock_now_us (server->clock)) {
+    g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (server->registry, model);
+    if (is_it (chief) || !muster_clock_wait_until (server->clock, MIN (now_us + LOOK_US, until_us),
+                                                   muster_rpc_call_stop_cancellable (call), NULL))
+      return;
+  }
+}
+
+static gboolean
+is_known (const MusterAnnouncement *chief)
+{
   return chief != NULL;
+}
+
+static gboolean
+has_ended (const MusterAnnouncement *chief)
+{
+  return chief == NULL || !chief->alive || chief->phase == MUSTER_CHIEF_OVER;
 }
 
 void
@@ -72,12 +95,17 @@ muster_server_wait_for_return (MusterServer *server, MusterRpcCall *call,
   const gint64 third_us = muster_chief_registry_lease_us (server->registry) / 3;
   const gint64 pause_us = MIN (RETURN_US, third_us);
   const gint64 until_us = server->started_us + pause_us + pause_us / 2;
-  if (*request->session_handle != '\0' || request->again || request->take_over)
+  const gboolean takes_all = request->take_over && !request->spares_living;
+  if (*request->session_handle != '\0' || request->again || takes_all)
     return;
-  for (gint64 now_us = muster_clock_now_us (server->clock);
-       now_us < until_us && !is_known (server, request->model);
-       now_us = muster_clock_now_us (server->clock))
-    if (!muster_clock_wait_until (server->clock, MIN (now_us + LOOK_US, until_us),
-                                  muster_rpc_call_stop_cancellable (call), NULL))
-      return;
+  wait_for_chief (server, call, request->model, is_known, until_us);
+}
+
+void
+muster_server_wait_for_end (MusterServer *server, MusterRpcCall *call,
+                            const Muster__ClaimRequest *request)
+{
+  if (request->take_over && request->spares_living && request->epoch == 0)
+    wait_for_chief (server, call, request->model, has_ended,
+                    muster_deadline_after (muster_clock_now_us (server->clock), LEAVING_US));
 }

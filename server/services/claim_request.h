@@ -23,4 +23,9 @@ MusterGraph *muster_server_claimants_graph (MusterServer *server,
 void muster_server_wait_for_return (MusterServer *server, MusterRpcCall *call,
                                     const Muster__ClaimRequest *request);
 
+/* That a chief's process has ended is heard a moment later: a claim that spares it while it lives
+ * waits that long. */
+void muster_server_wait_for_end (MusterServer *server, MusterRpcCall *call,
+                                 const Muster__ClaimRequest *request);
+
 G_END_DECLS

@@ -92,12 +92,12 @@ expect 0 "ready after" $muster wait $model --timeout=10
 
 # two chiefs, and a job that is over
 expect 4 "is already initialised (by " $muster prepare $model
-grep -qF "try: \`muster wait\` joins" "$work/out" || { echo "FAILED: no way out for the second chief"; failures=$((failures + 1)); }
+grep -qF "\`muster wait\` joins its model" "$work/out" || { echo "FAILED: no way out for the second chief"; failures=$((failures + 1)); }
 expect 0 "initialised 15 variables" $muster prepare $model --overwrite
 expect 0 "finished digits at step 0" $muster finish $model
 expect 5 "digits is finished: its chief ended the job at step 0, " $muster wait $model --timeout=10
 expect 5 "digits is finished: its chief ended the job at step 0" $muster prepare $model
-grep -qF "\`muster prepare --overwrite\` starts it again" "$work/out" || { echo "FAILED: no way out of a finished job"; failures=$((failures + 1)); }
+grep -qF "to train further, use \`muster train --overwrite\`" "$work/out" || { echo "FAILED: no way out of a finished job"; failures=$((failures + 1)); }
 expect 0 "initialised 15 variables" $muster prepare $model --overwrite
 expect 0 "prepared the model and exited" $muster status "$target"
 expect 0 '"final_step":7' $muster finish --model=other --master="$target" --step=7 --json

@@ -687,6 +687,23 @@ class Job(Case):
         return subprocess.run([MUSTER, "prepare", MODEL, "--master=" + target, *more], capture_output=True, text=True,
                               timeout=PATIENCE, stdin=subprocess.DEVNULL, env=environment())
 
+    def test_no_word_that_is_meant_for_what_is_left_of_a_job_ends_one_that_trains(self):
+        _, target = self.serve()
+        chief = self.start(MUSTER, "train", MODEL, *FEEDS, "--master=" + target, "--checkpoint-dir=" + self.run_dir,
+                           "--steps=1000000000", "--json")
+        self.read_event(chief, "saved")
+        for words in ["prepare", "--overwrite"], ["finish"], ["train", *FEEDS, "--steps=5", "--overwrite"]:
+            with self.subTest(words=words):
+                done = subprocess.run([MUSTER, words[0], MODEL, "--master=" + target, *words[1:]], capture_output=True, text=True,
+                                      timeout=PATIENCE, env=environment())
+                self.assertEqual(done.returncode, 4, done.stderr)
+                self.assertIn("end it first (SIGTERM)", done.stderr)
+                self.assertNotIn("--overwrite", done.stderr)
+        chief.send_signal(signal.SIGTERM)
+        self.assertEqual(self.ends(chief)[0], 6)
+        done = subprocess.run([MUSTER, "finish", MODEL, "--master=" + target], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_worker_trains_what_prepare_has_prepared_for_as_many_tasks(self):
         _, target = self.serve()
         self.assertEqual(self.prepare(target).returncode, 0)

@@ -197,7 +197,9 @@ may_claim_locked (MusterFakeChiefRegistry *self, const MusterClaim *claim, GErro
 {
   const MusterAnnouncement *chief = self->chief;
   gboolean is_low = claim->epoch != 0 && claim->epoch < self->highest;
-  if (chief == NULL || (claim->take_over && !is_low))
+  const gboolean is_spared =
+      claim->spares_living && chief != NULL && chief->alive && chief->phase != MUSTER_CHIEF_OVER;
+  if (chief == NULL || (claim->take_over && !is_low && !is_spared))
     return TRUE;
   if (chief->phase == MUSTER_CHIEF_OVER) {
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE,

@@ -633,6 +633,27 @@ MUSTER_TEST (ChiefRegistry, tells_a_claimant_what_the_chief_before_has_left)
   MUSTER_EXPECT_TRUE (third->same_graph && !third->failed);
 }
 
+/* What `muster prepare --overwrite` and `muster finish` claim with: a word that was meant for what
+ * is left of a job doesn't end one that trains. */
+MUSTER_TEST (ChiefRegistry, takes_a_model_over_from_the_living_only_where_asked)
+{
+  g_auto (Fixture) f = fixture ();
+  MusterClaim sparing = {.model = "digits", .take_over = TRUE, .spares_living = TRUE};
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 7);
+
+  EXPECT_REFUSED (muster_chief_registry_claim (f.registry, &sparing, "host:2", NULL, NULL, &error_),
+                  MUSTER_ERROR_FAILED_PRECONDITION, "end it first (SIGTERM)");
+  EXPECT_POLL (&f, "worker:0 (host:1), training for 0 µs; epoch 1; prepared");
+  sparing.epoch = 2;
+  MUSTER_EXPECT_EQ (muster_chief_registry_claim (f.registry, &sparing, "host:2", NULL, NULL, NULL),
+                    2);
+  EXPECT_ANNOUNCED (&f, 2, MUSTER_CHIEF_OVER, 9);
+  sparing.epoch = 0;
+  MUSTER_EXPECT_EQ (muster_chief_registry_claim (f.registry, &sparing, "host:3", NULL, NULL, NULL),
+                    3);
+}
+
 MUSTER_TEST (ChiefRegistry, tells_a_chief_whose_run_failed_from_a_lost_one)
 {
   MusterAnnouncement chief = MUSTER_ANNOUNCEMENT_INIT;

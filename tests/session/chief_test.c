@@ -321,7 +321,7 @@ MUSTER_TEST (Chief, never_initialises_over_what_another_has_prepared)
   MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_FENCED);
   MUSTER_ASSERT_TRUE (job.error != NULL);
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "worker:7 (elsewhere:1), lost "));
-  MUSTER_EXPECT_TRUE (strstr (job.error->message, "to join it, `muster wait`"));
+  MUSTER_EXPECT_TRUE (strstr (job.error->message, "to join it, use `muster wait`"));
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "init"), 0u);
   g_autoptr (MusterAnnouncement) chief = muster_fake_master_chief (job.master);
   MUSTER_EXPECT_EQ (chief->phase, MUSTER_CHIEF_TRAINING);
@@ -340,6 +340,22 @@ MUSTER_TEST (Chief, initialises_anew_what_another_has_prepared_when_asked)
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "init"), 1u);
+}
+
+/* It would end without a save. */
+MUSTER_TEST (Chief, overwrites_no_model_that_a_living_chief_has)
+{
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
+  muster_small_job_set_chief (&job, MUSTER_CHIEF_TRAINING, TRUE, TRUE, 640);
+
+  g_autoptr (MusterSession) session =
+      muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init", .overwrite = TRUE});
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_FENCED);
+  MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "init"), 0u);
 }
 
 MUSTER_TEST (Chief, restores_over_what_another_has_prepared)
