@@ -38,6 +38,7 @@ muster_match_clear (MusterMatch *self)
   g_clear_pointer (&self->incompatibilities, g_array_unref);
   g_clear_pointer (&self->object_names, muster_object_names_free);
   g_clear_pointer (&self->names, g_hash_table_unref);
+  g_clear_pointer (&self->renamed, g_hash_table_unref);
   g_clear_pointer (&self->reader, muster_bundle_reader_unref);
 }
 
@@ -107,20 +108,78 @@ names_wanted (MusterMatch *self)
   return self->names;
 }
 
-/* Refuses a mapped name that the graph doesn't restore: the mapping would have no effect. */
+/* "a*" stands for each name that begins with "a". */
 static gboolean
-check_names (MusterMatch *self, GHashTable *names, GError **error)
+is_pattern (const char *name)
 {
+  return g_str_has_suffix (name, "*");
+}
+
+static gboolean
+fits (const char *pattern, const char *name)
+{
+  return strncmp (pattern, name, strlen (pattern) - 1) == 0;
+}
+
+static gboolean
+refuse_rename (MusterMatch *self, const char *name, const char *there, GError **error)
+{
+  gboolean is_reversed = g_hash_table_contains (names_wanted (self), there);
+  for (guint i = 0; i < self->plan->wanted->len && is_pattern (there); i++)
+    is_reversed |= fits (there, g_array_index (self->plan->wanted, MusterWanted, i).name);
+  return is_reversed
+             ? muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                            "'%s' is renamed, but the graph doesn't restore it; the graph's name "
+                            "comes first: '%s=%s'",
+                            name, there, name)
+             : muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                            "'%s' is renamed, but the graph doesn't restore it", name);
+}
+
+/* Names with a rule of their own are left out. The longer of two patterns counts. */
+static gboolean
+rename_by_pattern (MusterMatch *self, GHashTable *names, const char *pattern, const char *there,
+                   GHashTable *by)
+{
+  gboolean is_used = FALSE;
+  for (guint i = 0; i < self->plan->wanted->len; i++) {
+    const char *name = g_array_index (self->plan->wanted, MusterWanted, i).name;
+    if (!fits (pattern, name) || g_hash_table_contains (names, name))
+      continue;
+    const char *other = g_hash_table_lookup (by, name);
+    is_used = TRUE;
+    if (other != NULL && strlen (other) > strlen (pattern))
+      continue;
+    g_hash_table_replace (by, (gpointer)name, (gpointer)pattern);
+    g_hash_table_replace (
+        self->renamed, (gpointer)name,
+        g_strdup_printf ("%.*s%s", (int)strlen (there) - 1, there, name + strlen (pattern) - 1));
+  }
+  return is_used;
+}
+
+/* Refuses a name that the graph doesn't restore: its rule would have no effect. */
+static gboolean
+read_names (MusterMatch *self, GHashTable *names, GError **error)
+{
+  g_autoptr (GHashTable) by = g_hash_table_new (g_str_hash, g_str_equal);
   GHashTableIter iter;
-  gpointer name;
+  gpointer name, there;
   if (names == NULL)
     return TRUE;
+  self->renamed = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, g_free);
   g_hash_table_iter_init (&iter, names);
-  while (g_hash_table_iter_next (&iter, &name, NULL))
-    if (!g_hash_table_contains (names_wanted (self), name)) {
+  while (g_hash_table_iter_next (&iter, &name, &there)) {
+    if (is_pattern (name) != is_pattern (there))
       return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                          "'%s' is renamed, but the graph doesn't restore it", (const char *)name);
-    }
+                          "the names '%s' and '%s': either both end in '*' or neither does",
+                          (const char *)name, (const char *)there);
+    const gboolean is_wanted = g_hash_table_contains (names_wanted (self), name);
+    if (is_wanted)
+      g_hash_table_replace (self->renamed, name, g_strdup (there));
+    else if (!is_pattern (name) || !rename_by_pattern (self, names, name, there, by))
+      return refuse_rename (self, name, there, error);
+  }
   return TRUE;
 }
 
@@ -285,7 +344,7 @@ compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options
 {
   const MusterWanted *wanted = &g_array_index (self->plan->wanted, MusterWanted, index);
   const char *mapped =
-      options->names != NULL ? g_hash_table_lookup (options->names, wanted->name) : NULL;
+      self->renamed != NULL ? g_hash_table_lookup (self->renamed, wanted->name) : NULL;
   gboolean is_renamed = self->entries[index] == NULL;
   guint n_called = 0;
   gboolean reshaped = FALSE;
@@ -392,7 +451,7 @@ muster_match_make (MusterMatch *self, MusterSaver *saver, MusterStorage *storage
   self->reader = open_checkpoint (storage, prefix, error);
   if (self->reader != NULL && self->plan == NULL)
     g_propagate_error (error, g_error_copy (saver->restore_flaw));
-  if (self->reader == NULL || self->plan == NULL || !check_names (self, options->names, error))
+  if (self->reader == NULL || self->plan == NULL || !read_names (self, options->names, error))
     return FALSE;
   self->there = muster_bundle_reader_entries (self->reader, &self->n_there);
   if (find (self, MUSTER_OBJECT_GRAPH_KEY) != NULL)
@@ -469,16 +528,81 @@ faults_to_text (const MusterMatch *self)
   return g_string_free (text, FALSE);
 }
 
-static gboolean
-lacks_a_variable (const MusterMatch *self)
+/* The variables that are missing. */
+typedef struct {
+  guint n_missing;
+  const MusterIncompatibility *renamed; /* (nullable) has a suggestion */
+} Missing;
+
+static Missing
+find_missing (const MusterMatch *self)
 {
+  Missing missing = {0};
   for (guint i = 0; i < self->incompatibilities->len; i++) {
     const MusterIncompatibility *one =
         &g_array_index (self->incompatibilities, MusterIncompatibility, i);
-    if (one->is_fault && one->kind == MUSTER_INCOMPATIBLE_MISSING)
-      return TRUE;
+    if (!one->is_fault || one->kind != MUSTER_INCOMPATIBLE_MISSING)
+      continue;
+    missing.n_missing++;
+    if (missing.renamed == NULL && one->key == NULL && one->suggestion != NULL)
+      missing.renamed = one;
   }
-  return FALSE;
+  return missing;
+}
+
+/* The length of the part before the tail of whole components that both names have. */
+static gsize
+scope_of (const char *name, const char *other)
+{
+  gsize i = strlen (name), k = strlen (other), n = i;
+  while (i > 0 && k > 0 && name[i - 1] == other[k - 1]) {
+    i--, k--;
+    n = name[i] == '/' ? i : n;
+  }
+  return n < strlen (name) && n > 0 && strlen (other) > strlen (name) - n ? n : 0;
+}
+
+/* "hidden/bias" that was "dense/bias" makes a rule of all that begins with "hidden/". */
+static void
+advise_rename (GString *text, const MusterIncompatibility *one)
+{
+  const char *there = one->suggestion;
+  const gsize scope = scope_of (one->name, there);
+  const int here_n = (int)(scope > 0 ? scope : strlen (one->name));
+  const int there_n =
+      (int)(scope > 0 ? strlen (there) - (strlen (one->name) - scope) : strlen (there));
+  const char *all = scope > 0 ? "/*" : "";
+  g_string_append_printf (text,
+                          "\n  to read what was renamed, use `muster prepare "
+                          "--rename='%.*s%s=%.*s%s'`, or once `muster checkpoint rename "
+                          "--map='%.*s%s=%.*s%s'`",
+                          here_n, one->name, all, there_n, there, all, there_n, there, all, here_n,
+                          one->name, all);
+}
+
+/* What to do about missing variables: they were renamed, or it is another model's checkpoint (nine
+ * in ten are missing), or they are new. (transfer full) */
+static char *
+advice (const MusterMatch *self)
+{
+  const Missing missing = find_missing (self);
+  const guint n = self->plan->wanted->len;
+  const gboolean is_anothers =
+      missing.renamed == NULL && missing.n_missing > 0 && missing.n_missing >= n - n / 10;
+  GString *text = g_string_new (NULL);
+  if (missing.renamed != NULL)
+    advise_rename (text, missing.renamed);
+  if (is_anothers)
+    g_string_append (text, "\n  it is the checkpoint of another model: use another directory");
+  else if (missing.n_missing > 0)
+    g_string_append (
+        text, "\n  if it is another model's, use another directory; to initialise what isn't "
+              "in the checkpoint, use --allow-missing (allow_missing)");
+  if (self->object_names != NULL)
+    g_string_append (text,
+                     "\n  it is an object-based checkpoint of TensorFlow 2; names are matched "
+                     "with the names of its variables");
+  return g_string_free (text, FALSE);
 }
 
 gboolean
@@ -488,17 +612,11 @@ muster_match_check (MusterMatch *self, GError **error)
     return TRUE;
   suggest (self);
   g_autofree char *faults = faults_to_text (self);
-  return muster_fail (
-      error, MUSTER_ERROR_INVALID_ARGUMENT, "'%s' does not fit the graph: %u of %u variables%s%s%s",
-      muster_bundle_reader_prefix (self->reader), self->n_faults, self->plan->wanted->len, faults,
-      lacks_a_variable (self)
-          ? "\n"
-            "  to initialise what isn't in the checkpoint, use --allow-missing (allow_missing)"
-          : "",
-      self->object_names != NULL ? "\n"
-                                   "  it is an object-based checkpoint of TensorFlow 2; names are "
-                                   "matched with the names of its variables"
-                                 : "");
+  g_autofree char *remedy = advice (self);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "'%s' does not fit the graph: %u of %u variables%s%s",
+                      muster_bundle_reader_prefix (self->reader), self->n_faults,
+                      self->plan->wanted->len, faults, remedy);
 }
 
 gboolean

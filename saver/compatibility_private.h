@@ -31,6 +31,7 @@ typedef struct {
   MusterBundleReader *reader;      /* (owned) */
   const MusterRestorePlan *plan;   /* the saver's */
   GHashTable *names;               /* (owned) (nullable) a set: the names wanted, once needed */
+  GHashTable *renamed;             /* (owned) (nullable) wanted names to those in the checkpoint */
   MusterObjectNames *object_names; /* (owned) (nullable) of TensorFlow 2's format, which is read by
                                       the variables' names */
   const MusterBundleEntry **there; /* (owned) all tensors of the file, by name */

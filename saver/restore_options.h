@@ -18,7 +18,7 @@ G_BEGIN_DECLS
  * @reshape: (attributes flag=reshape of=prepare): accept a different shape with the same number of
  *   elements
  * @names: (nullable) (element-type utf8 utf8): the name of a variable in the graph to its name in
- *   the checkpoint
+ *   the checkpoint; "a*" to "b*": of all variables that begin with "a"
  * @fall_back_off: (attributes flag=no-fall-back of=prepare): fail if the latest checkpoint of the
  *   directory is damaged. No other one of the directory is used
  * @fall_back_to_files: (attributes flag=from-files of=prepare,train): use the newest of the

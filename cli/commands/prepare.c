@@ -164,7 +164,9 @@ prepare_model (const MusterCliOptions *options, const PrepareOptions *prepare)
 
 static const GOptionEntry entries[] = {
     {"rename", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (renamed),
-     "read VARIABLE from the checkpoint's tensor NAME (default: its own name)", "VARIABLE=NAME"},
+     "read VARIABLE from the checkpoint's tensor NAME, or all a/… from b/… by 'a/*=b/*' (default: "
+     "its own name)",
+     "VARIABLE=NAME"},
     {"tasks", 0, 0, G_OPTION_ARG_INT, AT (n_tasks),
      "prepare for `muster train --feed` with this number of tasks, chief and workers: add their "
      "positions in the data to the model (default: none)",

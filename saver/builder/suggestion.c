@@ -5,6 +5,36 @@
 
 #include <string.h>
 
+/* The number of bytes at the end that both have, in whole components: of "a/b/c" and "d/b/c", 4. */
+static gsize
+common_tail (const char *a, const char *b)
+{
+  gsize i = strlen (a), k = strlen (b), tail = 0;
+  const gsize size = i;
+  while (i > 0 && k > 0 && a[i - 1] == b[k - 1]) {
+    i--, k--;
+    tail = a[i] == '/' ? size - i : tail;
+  }
+  return tail;
+}
+
+/* The only name with the longest tail of the same components: its scope was renamed. */
+static const char *
+find_in_another_scope (const MusterBundleEntry *const *entries, gsize n, GHashTable *taken,
+                       const char *name)
+{
+  const char *found = NULL;
+  gsize longest = 0;
+  for (gsize i = 0; i < n; i++) {
+    const gsize tail = common_tail (name, entries[i]->name);
+    if (tail == 0 || tail < longest || g_hash_table_contains (taken, entries[i]->name))
+      continue;
+    found = tail > longest ? entries[i]->name : NULL;
+    longest = tail;
+  }
+  return found;
+}
+
 const char *
 muster_suggest_name (const MusterBundleEntry *const *entries, gsize n, GHashTable *taken,
                      const char *name)
@@ -19,5 +49,5 @@ muster_suggest_name (const MusterBundleEntry *const *entries, gsize n, GHashTabl
       limit = MAX (distance, 1) - 1;
     }
   }
-  return suggestion;
+  return suggestion != NULL ? suggestion : find_in_another_scope (entries, n, taken, name);
 }

@@ -6,8 +6,8 @@
 G_BEGIN_DECLS
 
 /* Returns the name closest to `name` among n entries of a checkpoint, for "did you mean", except
- * those in the set `taken`. NULL if none is close: more than a third of it differs. Borrowed from
- * the entry. */
+ * those in the set `taken`; or the only one that differs in its scope alone. NULL if none is close:
+ * more than a third of it differs. Borrowed from the entry. */
 const char *muster_suggest_name (const MusterBundleEntry *const *entries, gsize n,
                                  GHashTable *taken, const char *name);
 

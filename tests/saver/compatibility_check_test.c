@@ -63,14 +63,17 @@ MUSTER_TEST (CompatibilityCheck, lists_every_fault_at_once)
   MUSTER_EXPECT_FALSE (muster_saver_check_compatible (saver, prefix, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  g_autofree char *expected =
-      g_strdup_printf ("'%s' does not fit the graph: 3 of 4 variables\n"
-                       "  dense_1/kernel  shape [64,128] in the checkpoint, [64,256] in the graph\n"
-                       "  dense_2/bias    not found in checkpoint; nearest: dense_2/biases\n"
-                       "  embedding       int32 in the checkpoint, float in the graph\n"
-                       "  to initialise what isn't in the checkpoint, use --allow-missing "
-                       "(allow_missing)",
-                       prefix);
+  g_autofree char *expected = g_strdup_printf (
+      "'%s' does not fit the graph: 3 of 4 variables\n"
+      "  dense_1/kernel  shape [64,128] in the checkpoint, [64,256] in the graph\n"
+      "  dense_2/bias    not found in checkpoint; nearest: dense_2/biases\n"
+      "  embedding       int32 in the checkpoint, float in the graph\n"
+      "  to read what was renamed, use `muster prepare "
+      "--rename='dense_2/bias=dense_2/biases'`, or once `muster checkpoint rename "
+      "--map='dense_2/biases=dense_2/bias'`\n"
+      "  if it is another model's, use another directory; to initialise what isn't "
+      "in the checkpoint, use --allow-missing (allow_missing)",
+      prefix);
   MUSTER_EXPECT_STREQ (error->message, expected);
 }
 
@@ -91,7 +94,29 @@ MUSTER_TEST (CompatibilityCheck, names_the_first_of_many_that_are_missing)
   MUSTER_ASSERT_TRUE (error != NULL);
   MUSTER_EXPECT_TRUE (strstr (error->message, "200 of 200 variables\n  v000  not found") != NULL);
   MUSTER_EXPECT_TRUE (strstr (error->message, "\n  and 150 more\n") != NULL);
-  MUSTER_EXPECT_TRUE (g_str_has_suffix (error->message, "use --allow-missing (allow_missing)"));
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (error->message, "another model: use another directory"));
+}
+
+MUSTER_TEST (CompatibilityCheck, advises_the_rule_for_a_scope_that_was_renamed)
+{
+  const MusterSmallVariable here[] = {{"hidden/bias", MUSTER_FLOAT, 1, {2, 0}},
+                                      {"hidden/kernel", MUSTER_FLOAT, 1, {2, 0}},
+                                      {"out/bias", MUSTER_FLOAT, 1, {2, 0}}};
+  const MusterSmallVariable there[] = {{"dense/bias", MUSTER_FLOAT, 1, {2, 0}},
+                                       {"dense/kernel", MUSTER_FLOAT, 1, {2, 0}},
+                                       {"out/bias", MUSTER_FLOAT, 1, {2, 0}}};
+  g_autoptr (MusterSaver) saver = saver_for (here, G_N_ELEMENTS (here));
+  g_autofree char *prefix = write_model (there, G_N_ELEMENTS (there));
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_FALSE (muster_saver_check_compatible (saver, prefix, NULL, &error));
+
+  MUSTER_ASSERT_TRUE (error != NULL);
+  MUSTER_EXPECT_TRUE (
+      strstr (error->message, "hidden/kernel  not found in checkpoint; nearest: dense/kernel"));
+  MUSTER_EXPECT_TRUE (strstr (error->message,
+                              "`muster prepare --rename='hidden/*=dense/*'`, or once "
+                              "`muster checkpoint rename --map='dense/*=hidden/*'`"));
 }
 
 /* A difference of shapes isn't mended by that. */

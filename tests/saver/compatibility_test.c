@@ -92,6 +92,34 @@ MUSTER_TEST (RestoreWith, reads_under_other_names)
   MUSTER_EXPECT_ERROR (f.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
 
+/* As `muster checkpoint rename` takes them, but the graph's name comes first. */
+MUSTER_TEST (RestoreWith, reads_all_of_a_scope_under_another)
+{
+  const MusterSmallVariable here[] = {{"new/v", MUSTER_FLOAT, 1, {2, 0}},
+                                      {"new/w", MUSTER_INT64, 0, {0, 0}},
+                                      {"new/in/u", MUSTER_FLOAT, 2, {2, 3}}};
+  const MusterSmallVariable there[] = {{"old/v", MUSTER_FLOAT, 1, {2, 0}},
+                                       {"w", MUSTER_INT64, 0, {0, 0}},
+                                       {"inner/u", MUSTER_FLOAT, 2, {2, 3}}};
+  g_auto (Fixture) f = set_up (here, 3);
+  g_autofree char *prefix = write_as ("model.ckpt-7", there, 3, 7);
+  g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
+
+  g_hash_table_insert (names, (gpointer) "new/*", (gpointer) "old/*");
+  g_hash_table_insert (names, (gpointer) "new/in/*", (gpointer) "inner/*");
+  g_hash_table_insert (names, (gpointer) "new/w", (gpointer) "w");
+  MUSTER_EXPECT_TRUE (restore (&f, prefix, (MusterRestoreOptions){.names = names}));
+  MUSTER_EXPECT_NO_ERROR (f.error);
+  MUSTER_EXPECT_EQ (byte_of (&f, "new/v"), 7);
+  MUSTER_EXPECT_EQ (byte_of (&f, "new/in/u"), 7);
+
+  g_hash_table_remove_all (names);
+  g_hash_table_insert (names, (gpointer) "old/*", (gpointer) "new/*");
+  MUSTER_EXPECT_FALSE (restore (&f, prefix, (MusterRestoreOptions){.names = names}));
+  MUSTER_ASSERT_TRUE (f.error != NULL);
+  MUSTER_EXPECT_TRUE (strstr (f.error->message, "the graph's name comes first: 'new/*=old/*'"));
+}
+
 /* SAV.65: another shape is a fault; with reshape the number of elements counts. */
 MUSTER_TEST (RestoreWith, reshapes_on_request)
 {

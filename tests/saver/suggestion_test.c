@@ -45,6 +45,9 @@ MUSTER_TEST (Suggestion, finds_the_name_that_was_meant)
   MUSTER_EXPECT_STREQ (muster_suggest_name (there, n, taken, "dense/biases"), "dense/bias");
   MUSTER_EXPECT_STREQ (muster_suggest_name (there, n, taken, "dense_1/kernel"), "dense/kernel");
   MUSTER_EXPECT_NULL (muster_suggest_name (there, n, taken, "global_step"));
+  MUSTER_EXPECT_STREQ (muster_suggest_name (there, n, taken, "hidden/bias"), "dense/bias");
+  MUSTER_EXPECT_STREQ (muster_suggest_name (there, n, taken, "a/hidden/kernel"), "dense/kernel");
   g_hash_table_add (taken, (gpointer) "dense/bias");
+  MUSTER_EXPECT_NULL (muster_suggest_name (there, n, taken, "hidden/bias"));
   MUSTER_EXPECT_NULL (muster_suggest_name (there, n, taken, "dense/biases"));
 }
