@@ -121,6 +121,15 @@ class CheckpointTest(unittest.TestCase):
             self.assertEqual(run("show", row[0])[0], DONE)
         self.assertTrue(out.splitlines()[2].endswith("set aside"), out)
 
+    def test_verify_names_what_was_set_aside(self):
+        self.copies([9])
+        self.copy("model-42", "m-3.bad")
+        self.damage(self.path("m-3.bad"))
+        code, out, _ = run("verify", self.directory)
+        self.assertEqual(code, DONE, out)
+        self.assertRegex(out, r"m-3\.bad +set aside  unknown why\n1 checkpoint: 1 intact, 0 damaged; 1 set aside\n")
+        self.assertEqual([row["state"] for row in lines_of_json("verify", self.directory)[1]], ["intact", "set aside"])
+
     def test_list_reports_what_the_saver_noted(self):
         self.write()
         self.copy("model-42", "m-0.bad")
