@@ -19,7 +19,6 @@
 #define HOUR              3600.0
 
 /* The size of index, side file and names, small beside any checkpoint. */
-#define BESIDE_BYTES (64 * 1024)
 
 G_DEFINE_FINAL_TYPE (MusterSaver, muster_saver, G_TYPE_OBJECT)
 
@@ -202,7 +201,7 @@ count_variables (MusterSaver *self)
 static guint64
 count_graph (MusterSaver *self)
 {
-  guint64 bytes = BESIDE_BYTES + (self->is_empty ? 0 : count_variables (self));
+  guint64 bytes = MUSTER_SAVER_BESIDE_BYTES + (self->is_empty ? 0 : count_variables (self));
   if (self->directory.meta_graph != NULL)
     bytes += g_bytes_get_size (self->directory.meta_graph);
   return bytes;

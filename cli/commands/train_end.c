@@ -142,6 +142,14 @@ say_resume (MusterTrainShow *self, FILE *to)
     muster_cli_say (to, "  the same command resumes from %s\n", self->durable);
 }
 
+/* Started again beside the other chief, this one would take the directory back from it. */
+static gboolean
+is_replaced (const MusterCliResult *result)
+{
+  return result->report->outcome == MUSTER_OUTCOME_FENCED ||
+         muster_saver_is_taken_over (result->error);
+}
+
 /* Reports the preemption's outcome, and how to resume. */
 static void
 say_preempted (MusterTrainShow *self, const MusterPreemptionReport *preempted)
@@ -161,7 +169,10 @@ say_failed (MusterTrainShow *self, const MusterCliResult *result, const MusterTr
     return;
   }
   muster_cli_say (stderr, "muster: %s\n", result->error->message);
-  if (code != MUSTER_EXIT_BAD_INPUT || trained->step > self->ready_step)
+  if (is_replaced (result))
+    muster_cli_say (stderr, "  another chief has its place: end that one before you start this one "
+                            "again\n");
+  else if (code != MUSTER_EXIT_BAD_INPUT || trained->step > self->ready_step)
     say_resume (self, stderr);
 }
 

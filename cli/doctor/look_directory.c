@@ -12,6 +12,7 @@
 #include "cli/checkpoint/checkpoint_open.h"
 #include "cli/doctor/looks.h"
 #include "saver/directory/checkpoint_directory_private.h"
+#include "saver/directory/free_space_private.h"
 #include "saver/tiers/tier_choose_private.h"
 
 #include <errno.h>
@@ -178,7 +179,8 @@ check_chief (const Look *self)
       continue;
     muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_DIRECTORY,
                          self->directory,
-                         "end one of the two jobs: each needs a directory of its own",
+                         "end one of the two jobs, or give it a directory of its own, before you "
+                         "start a chief: that takes the directory back",
                          "another job has taken it: %s. This one can't save here any more: %.*s",
                          self->record->chief, length, holder->text);
   }
@@ -484,22 +486,36 @@ newest (const Look *self)
   return found;
 }
 
+/* As much as a saver looks for: the variables, the meta graph, and what is written beside them. */
+static guint64
+bytes_of_next (const MusterListed *last)
+{
+  MusterStorageInfo index = {0};
+  if (last == NULL)
+    return 1;
+  g_autofree char *path = g_strconcat (last->prefix, ".index", NULL);
+  (void)muster_storage_stat (muster_cli_storage (), path, &index, NULL);
+  return (guint64)MAX (last->bytes, 0) + MUSTER_SAVER_BESIDE_BYTES -
+         MIN (index.size, MUSTER_SAVER_BESIDE_BYTES);
+}
+
 static void
 check_space (const Look *self)
 {
   guint64 free_bytes = G_MAXUINT64;
-  const MusterListed *last = newest (self);
+  const guint64 next_bytes = bytes_of_next (newest (self));
   if (!muster_storage_free_space (muster_cli_storage (), self->directory, &free_bytes, NULL) ||
-      free_bytes >= (last != NULL ? (guint64)MAX (last->bytes, 1) : 1))
+      free_bytes >= next_bytes)
     return;
   g_autofree char *left = muster_format_size (free_bytes);
   g_autofree char *remedy = g_strdup_printf (
-      "free disk space, as with `muster checkpoint prune %s --keep=N`, or save to another disk",
+      "look for what fills the disk with `du -x`, free space, as with `muster checkpoint prune %s "
+      "--keep=N`, or save to another disk",
       self->directory);
-  g_autofree char *needed = muster_format_size (last != NULL ? (guint64)last->bytes : 1);
+  g_autofree char *needed = muster_format_size (next_bytes);
   muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_SPACE,
                        self->directory, remedy,
-                       "the disk is full: %s are free, a checkpoint needs %s", left, needed);
+                       "the disk is full: %s are free, a checkpoint needs about %s", left, needed);
 }
 
 /* A job notes in the side file that it has taken the directory, and each save. */

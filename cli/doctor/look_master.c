@@ -58,6 +58,14 @@ look_at_another (const Look *self)
   g_autoptr (GPtrArray) devices =
       master == NULL ? NULL
                      : muster_master_list_devices (master, self->call_deadline_us, NULL, &error);
+  if (devices == NULL && muster_cli_is_unanswered (error)) {
+    add (self, MUSTER_CHECK_MASTER, error,
+         "start all tasks of its cluster, of which a server of TensorFlow waits for each; "
+         "--cluster=TASK=HOST:PORT,… or TF_CONFIG finds those that don't answer");
+    muster_findings_add_place (self->doctor->findings, self->target,
+                               "up, not muster's, but doesn't answer");
+    return;
+  }
   if (devices == NULL) {
     add (self, MUSTER_CHECK_MASTER, error,
          "check that it is a master's port, not the one for health probes");

@@ -516,7 +516,8 @@ muster_doctor_look_at_status (const MusterDoctor *self, const char *target,
   for (gsize i = 0; i < status->n_models; i++) {
     if (has (status->models[i]->holder))
       g_ptr_array_add (self->holders,
-                       muster_holder_new (status->models[i]->holder, status->models[i]->alive));
+                       muster_holder_new (status->models[i]->holder,
+                                          status->models[i]->alive || status->models[i]->failed));
     check_chief (&look, status->models[i]);
     check_saves (&look, status->models[i]);
     check_time (&look, status->models[i]);

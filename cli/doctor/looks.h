@@ -12,7 +12,7 @@ G_BEGIN_DECLS
 /* Which chief saves where, as a master says. */
 typedef struct {
   char *text;        /* (owned) "CHIEF, in DIRECTORY" */
-  gboolean is_alive; /* the chief */
+  gboolean is_alive; /* the chief; or it failed, perhaps since it was replaced there */
 } MusterHolder;
 
 MusterHolder *muster_holder_new (const char *text, gboolean is_alive);

@@ -313,11 +313,13 @@ check_claim (MusterCheckpointDirectory *self, MusterLease *lease, const char *di
       warn_of_other (self, directory, record);
   }
   if (record->epoch > epoch || (record->epoch == epoch && !is_noted)) {
-    return muster_fail (
-        error, MUSTER_ERROR_FAILED_PRECONDITION,
-        "'%s'" MUSTER_TAKEN_OVER "%s, with epoch %" G_GINT64_FORMAT
-        " (this chief's is %" G_GINT64_FORMAT "); this chief saves no more checkpoints there",
-        directory, record->chief != NULL ? record->chief : "another chief", record->epoch, epoch);
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "'%s'" MUSTER_TAKEN_OVER "%s, with epoch %" G_GINT64_FORMAT
+                        " (this chief's is %" G_GINT64_FORMAT
+                        "); this chief saves no more checkpoints there; end that "
+                        "job, or use another directory, before you start this one again",
+                        directory, record->chief != NULL ? record->chief : "another chief",
+                        record->epoch, epoch);
   }
   const gint64 least = least_epoch (self);
   if (epoch < least) {

@@ -17,6 +17,9 @@ typedef struct {
   gpointer paused_data;
 } MusterFreeSpace;
 
+/* What a save needs beside the variables and the meta graph: its index, the state files, blocks. */
+#define MUSTER_SAVER_BESIDE_BYTES ((guint64)64 * 1024)
+
 /* A save's search for space. */
 typedef struct {
   MusterCheckpointDirectory *home; /* (not owned) gives up what its rules don't keep, */

@@ -4,6 +4,7 @@
 import ctypes
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -289,6 +290,17 @@ class Jobs(TestCase):
         found = self.doctor(second, self.run_dir)
         self.assertFalse(any("another job has taken it" in finding["what"] for finding in found["findings"]), found)
 
+    def test_a_chief_that_failed_since_another_job_took_its_directory(self):
+        first, second = (self.serve()[1] for _ in range(2))
+        words = [WITHOUT_END, "--checkpoint-dir=" + self.run_dir, "--save-secs=1s"]
+        one = self.train(first, *words)
+        other = self.train(second, *words)
+        self.assertEqual(one.process.wait(PATIENCE), 4, one.text())
+        self.assertIn("end that job, or use another directory", one.text())
+        self.assertNotIn("the same command resumes", one.text())
+        found = self.doctor(first, self.run_dir)
+        self.assert_finds(found, "directory", "another job has taken it", ":%d (" % other.process.pid, "before you start a chief")
+        self.assertRegex(found["places"][-1]["state"], r"; a job saves here: the chief of .*:%d \(" % other.process.pid)
 
     def test_a_job_that_has_just_resumed_from_an_old_checkpoint(self):
         self.saved()
@@ -454,13 +466,19 @@ class Directories(TestCase):
         self.saved()
         full = os.path.join(self.folder, "full")
         os.mkdir(full)
-        script = 'mount -t tmpfs -o size=512k none "$0" && cp -r "$1"/. "$0" && { cat /dev/zero >"$0/zeros" || true; } 2>/dev/null; ' \
+        script = 'mount -t tmpfs -o size=2m none "$0" && cp -r "$1"/. "$0" && { cat /dev/zero >"$0/zeros" || true; } 2>/dev/null; ' \
             'exec "$2" doctor --json "$0"'
         for way in (["unshare", "-m"], ["unshare", "-rm"]):
             done = subprocess.run([*way, "sh", "-c", script, full, self.run_dir, peer.MUSTER], capture_output=True, text=True,
                                   timeout=PATIENCE, check=False)
             if done.returncode == 1 and done.stdout:
-                self.assert_finds(json.loads(done.stdout), "space", "the disk is full", full)
+                found = json.loads(done.stdout)
+                self.assert_finds(found, "space", "the disk is full", full)
+                # As much as the saver's error says: the tensors, the meta graph and 64 KiB.
+                latest = os.path.join(self.run_dir, "model.ckpt-40")
+                needs = os.path.getsize(latest + ".data-00000-of-00001") + os.path.getsize(latest + ".meta") + 65536
+                said = re.search(r"a checkpoint needs about ([0-9]+) KB", found["findings"][0]["what"])
+                self.assertAlmostEqual(int(said.group(1)), needs / 1000, delta=1.5)
                 return
         self.skipTest("no mount namespace to be had here: " + done.stderr)
 
