@@ -248,6 +248,7 @@ MUSTER_TEST (ElasticTask, works_on_without_a_chief_where_its_claims_are_refused)
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ ((int)role, (int)MUSTER_ELASTIC_WORKER);
+  MUSTER_EXPECT_TRUE (task->said != NULL && g_str_has_prefix (task->said, "no chief, so no"));
   muster_elastic_begin_round (task, role, NULL);
   MUSTER_EXPECT_FALSE (g_cancellable_is_cancelled (muster_elastic_cancellable (task)));
   MUSTER_EXPECT_GT (task->not_before_us, muster_elastic_in_us (2 * MUSTER_SECOND));

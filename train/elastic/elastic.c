@@ -46,6 +46,7 @@ muster_elastic_free (MusterElastic *self)
   unlink_cancellable (self);
   g_clear_error (&self->gave_up);
   g_free (self->said);
+  g_free (self->refusal);
   g_clear_object (&self->coordinator);
   g_clear_object (&self->slots);
   g_clear_pointer (&self->roster, muster_roster_free);

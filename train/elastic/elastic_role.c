@@ -142,6 +142,16 @@ say_too_few (MusterElastic *self, const MusterRoster *roster)
   muster_elastic_say_waiting (self, text);
 }
 
+static void
+say_no_chief (MusterElastic *self)
+{
+  g_autofree char *text = g_strdup_printf (
+      "no chief, so no checkpoints are written; start it again, or this task with its checkpoint "
+      "directory: %s",
+      self->refusal);
+  muster_elastic_say_waiting (self, text);
+}
+
 gboolean
 muster_elastic_find_role (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable,
                           MusterElasticRole *role, GError **error)
@@ -152,6 +162,9 @@ muster_elastic_find_role (MusterElastic *self, gint64 deadline_us, GCancellable 
     const Situation situation = look (self, roster, role, &wake_us);
     if (situation == DECIDED && *role == MUSTER_ELASTIC_LOST)
       muster_elastic_leave (&self->membership);
+    if (situation == DECIDED && *role == MUSTER_ELASTIC_WORKER && self->n_refusals > 1 &&
+        !roster->has_chief)
+      say_no_chief (self);
     if (situation == DECIDED)
       return TRUE;
     if (situation == TOO_FEW)
@@ -206,8 +219,8 @@ muster_elastic_note_fenced (MusterElastic *self, const GError *failure)
   muster_log (G_LOG_LEVEL_INFO, "role", "MUSTER_MODEL", self->options.model, "MESSAGE",
               "another task is the chief of '%s': %s", self->options.model,
               failure != NULL ? failure->message : "");
-  if (self->n_refusals > 1 && failure != NULL)
-    muster_elastic_say_waiting (self, failure->message);
+  g_free (self->refusal);
+  self->refusal = g_strdup (failure != NULL ? failure->message : "");
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   self->not_before_us = muster_elastic_in_us (STAGGER_US << n_doubled);
 }

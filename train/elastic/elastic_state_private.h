@@ -12,6 +12,7 @@ struct _MusterElastic {
   MusterMembership *lent;       /* (owned) (nullable) in the slot that it has taken over */
   MusterElasticRole role;
   guint n_rounds;
+  char *refusal; /* (owned) (nullable) why the last one was refused */
   gboolean
       is_brief;     /* the round has a short time to get its session, as it began without a chief */
   guint n_refusals; /* of its claims, since it has had a session */
