@@ -254,9 +254,9 @@ note_failure (MusterJobRunner *self, gint64 epoch, GError *failure, GError **err
 static gboolean
 lacks_directory (Training *self)
 {
-  return muster_job_checkpoint_lacks_directory (
-      self->runner->checkpoint, stage_deadline (self->runner, self->deadline_us),
-      self->cancellable);
+  return muster_job_checkpoint_lacks_directory (self->runner->checkpoint,
+                                                stage_deadline (self->runner, self->deadline_us),
+                                                self->cancellable);
 }
 
 /* Training continues where the metadata reports that nothing can be saved. */
@@ -389,9 +389,10 @@ warn_of_no_directory (Training *self)
 {
   const MusterJobCheckpoint *checkpoint = self->runner->checkpoint;
   if (checkpoint != NULL && lacks_directory (self))
-    muster_log (G_LOG_LEVEL_WARNING, "no-checkpoints", "MESSAGE",
-                "the checkpoint directory '%s' doesn't exist, so no epoch will be saved; " CREATE_IT,
-                checkpoint->directory);
+    muster_log (
+        G_LOG_LEVEL_WARNING, "no-checkpoints", "MESSAGE",
+        "the checkpoint directory '%s' doesn't exist, so no epoch will be saved; " CREATE_IT,
+        checkpoint->directory);
 }
 
 /* Which of a node's variables are saved, and loaded. */

@@ -68,8 +68,8 @@ MusterSaveState muster_save_ticket_state (MusterSaveTicket *self);
  * muster_save_ticket_why:
  * @self: a ticket
  *
- * Why it was skipped or replaced, or saved synchronously. [method@SaveTicket.wait] returns the error
- * of a save that has failed.
+ * Why it was skipped or replaced, or saved synchronously. [method@SaveTicket.wait] returns the
+ * error of a save that has failed.
  *
  * Returns: (transfer full) (nullable): the reason; `NULL` if there is none
  */

@@ -28,8 +28,8 @@ G_BEGIN_DECLS
  * 2. [method@SessionManager.prepare_session] with the options' saver and checkpoint_dir, which
  *    restores, and taken_by (optional), which refuses a directory that another job uses before
  *    anything on the master is changed
- * 3. [method@Saver.set_lease] with [method@Session.manager_lease] (if the model has a name), so that
- *    a replaced chief can't save
+ * 3. [method@Saver.set_lease] with [method@Session.manager_lease] (if the model has a name), so
+ *    that a replaced chief can't save
  * 4. [method@Saver.begin_run] with [method@Session.manager_restored_from] and
  *    [method@Session.manager_continued_step] (optional), so that checkpoints of another run aren't
  *    taken for this one's

@@ -16,12 +16,12 @@ typedef enum {
 /* What was checked, causes before their effects: that order decides between findings of one
  * severity. */
 typedef enum {
-  MUSTER_CHECK_SECRET,     /* files of tokens, keys and certificates */
-  MUSTER_CHECK_TASKS,      /* of a cluster, whose master and chief need them, or of an elastic job */
-  MUSTER_CHECK_MASTER,     /* whether one answers */
-  MUSTER_CHECK_ACCESS,     /* whether it lets this caller in */
-  MUSTER_CHECK_DIRECTORY,  /* whether it is there, can be written, and is one job's */
-  MUSTER_CHECK_SPACE,      /* for the next checkpoint */
+  MUSTER_CHECK_SECRET,    /* files of tokens, keys and certificates */
+  MUSTER_CHECK_TASKS,     /* of a cluster, whose master and chief need them, or of an elastic job */
+  MUSTER_CHECK_MASTER,    /* whether one answers */
+  MUSTER_CHECK_ACCESS,    /* whether it lets this caller in */
+  MUSTER_CHECK_DIRECTORY, /* whether it is there, can be written, and is one job's */
+  MUSTER_CHECK_SPACE,     /* for the next checkpoint */
   MUSTER_CHECK_CHECKPOINT, /* whether there is a whole one to resume from */
   MUSTER_CHECK_CHIEF,
   MUSTER_CHECK_WAIT,

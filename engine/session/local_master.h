@@ -12,8 +12,8 @@ G_BEGIN_DECLS
  * The local master: the engine in this process. Sessions share its variables by container and name;
  * graphs with the same bytes are parsed once and share their compiled steps.
  * muster_local_master_check_ops () tests whether it has a graph's operations; others are left to
- * TensorFlow (docs/decisions/0014). It doesn't push readiness: a wait polls it. Why it is a separate
- * library: docs/decisions/0017.
+ * TensorFlow (docs/decisions/0014). It doesn't push readiness: a wait polls it. Why it is a
+ * separate library: docs/decisions/0017.
  */
 
 #define MUSTER_TYPE_LOCAL_MASTER (muster_local_master_get_type ())

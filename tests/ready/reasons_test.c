@@ -283,10 +283,10 @@ MUSTER_TEST (Reason, names_no_command_for_a_master_that_no_other_process_reaches
     it.readiness.keeps_announcements = FALSE;
     it.readiness.missing = missing;
     g_autofree char *serve = g_strdup_printf ("`muster serve --master=%s`", targets[i]);
-    g_autofree char *own =
-        g_strdup_printf ("prepare the model in this process: no other one reaches '%s'; to share it "
-                         "between processes, start %s",
-                         targets[i], serve);
+    g_autofree char *own = g_strdup_printf (
+        "prepare the model in this process: no other one reaches '%s'; to share it "
+        "between processes, start %s",
+        targets[i], serve);
     g_autofree char *kept = g_strdup_printf ("a server stores it: %s", serve);
 
     MUSTER_EXPECT_STREQ (update (&it, "variables")->hint, own);
