@@ -114,8 +114,8 @@ class Healthy(TestCase):
 
     def test_an_elastic_job(self):
         _, target = self.serve()
-        for _ in range(2):
-            self.chief(target, "--task=auto")
+        first, _ = (self.chief(target, "--task=auto") for _ in range(2))
+        first.expect('"event":"saved"')
         self.assert_healthy(target, self.run_dir)
 
     def test_a_job_that_has_ended(self):
