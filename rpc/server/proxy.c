@@ -62,20 +62,29 @@ muster_rpc_call_finish_proxied (MusterRpcCall *self, MusterRpcProxied *passed)
                        passed->error != NULL ? find_details (passed) : NULL);
 }
 
-/* An UNAVAILABLE sent by the server (about a task of its cluster) keeps its text; otherwise the
- * server itself can't be reached. */
+/* Whether the server sent the status, as of a task of its cluster: no end of a connection, which gRPC
+ * may report like that, too. */
+static gboolean
+is_servers (const MusterRpcUnary *unary, const char *text)
+{
+  static const char *const ends[] = {"GOAWAY received",  "Socket closed", "Connection reset by peer",
+                                     "Transport closed", "Broken pipe",   NULL};
+  return unary->cause != NULL && strstr (unary->cause, FROM_PEER) != NULL &&
+         !g_strv_contains (ends, text);
+}
+
+/* An UNAVAILABLE that the server sent keeps its text; otherwise the server itself can't be reached.
+ */
 static void
 set_error (MusterRpcProxied *self)
 {
-  MusterRpcUnary *unary = &self->unary;
+  const MusterRpcUnary *unary = &self->unary;
   const GQuark domain = MUSTER_ERROR;
-  if (unary->outcome.status == GRPC_STATUS_UNAVAILABLE && unary->cause != NULL &&
-      strstr (unary->cause, FROM_PEER) != NULL) {
-    g_autofree char *text = grpc_slice_to_c_string (unary->outcome.text);
+  g_autofree char *text = grpc_slice_to_c_string (unary->outcome.text);
+  if (unary->outcome.status == GRPC_STATUS_UNAVAILABLE && is_servers (unary, text))
     self->error = g_error_new_literal (domain, MUSTER_ERROR_UNAVAILABLE, text);
-  } else {
+  else
     muster_rpc_client_set_error (self->client, &unary->outcome, NULL, &self->error);
-  }
 }
 
 /* While it exists, gRPC cancels it at its caller's end, which the answer brings; that costs a tenth

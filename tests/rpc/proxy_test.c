@@ -215,6 +215,20 @@ MUSTER_TEST (RpcProxy, says_which_server_is_out_of_reach)
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, f.echo.address);
 }
 
+/* When its server stops, gRPC may report the connection's end as if the server had sent it. */
+MUSTER_TEST (RpcProxy, says_which_server_has_ended_the_connection)
+{
+  g_auto (Front) f = {0};
+  front_start (&f, FALSE);
+  g_autoptr (GError) error = NULL;
+  echo_fail_with (&f.echo, MUSTER_ERROR_UNAVAILABLE, "GOAWAY received");
+
+  g_autoptr (GBytes) answer = echo_call (&f.front, "/test.Echo/Fail", "", NULL, &error);
+
+  MUSTER_EXPECT_NULL (answer);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, f.echo.address);
+}
+
 MUSTER_TEST (RpcProxy, brings_the_details_of_a_status)
 {
   g_auto (Front) f = {0};
