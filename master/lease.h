@@ -25,8 +25,8 @@ G_DECLARE_DERIVABLE_TYPE (MusterLease, muster_lease, MUSTER, LEASE, GObject)
  * @epoch: the chief's number; 0: the master assigns the next
  * @ready_op: decides the model's readiness in health and status (nullable)
  * @take_over: even from a living chief, and even if the job is over
- * @spares_living: @take_over doesn't take the model from a living chief: FAILED_PRECONDITION, after
- *   two seconds in which that chief may end
+ * @spares_living: @take_over doesn't take the model from another process's living chief:
+ *   FAILED_PRECONDITION, after two seconds in which that chief may end
  *
  * A chief's claim to a model.
  */

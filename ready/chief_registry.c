@@ -265,7 +265,8 @@ refuse_over (const Model *model, GError **error)
 
 /* The rules. */
 static gboolean
-may_claim (const Model *model, const MusterClaim *claim, gint64 now_us, GError **error)
+may_claim (const Model *model, const MusterClaim *claim, const char *who, gint64 now_us,
+           GError **error)
 {
   if (claim->epoch != 0 && claim->epoch < model->highest)
     return refuse_old_epoch (model, claim->epoch, error);
@@ -274,7 +275,7 @@ may_claim (const Model *model, const MusterClaim *claim, gint64 now_us, GError *
   const gboolean is_over = model->chief.phase == MUSTER_CHIEF_OVER;
   const gboolean is_held = model->chief.alive && claim->epoch <= model->highest;
   if (claim->take_over)
-    return !claim->spares_living || is_over || !is_held ||
+    return !claim->spares_living || is_over || !is_held || g_strcmp0 (model->chief.who, who) == 0 ||
            refuse_for (model, now_us, "can't claim", END_IT, error);
   if (is_over)
     return refuse_over (model, error);
@@ -446,7 +447,7 @@ muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim
   Model *model = find (self, claim->model, now_us);
   if (model == NULL)
     model = add (self, claim, now_us, &forgotten, error);
-  else if (may_claim (model, claim, now_us, error))
+  else if (may_claim (model, claim, who, now_us, error))
     stood = describe_before (model, graph, now_us);
   else
     model = NULL;

@@ -13,8 +13,9 @@ G_BEGIN_DECLS
  *   - an epoch below the highest ever seen is refused, whether a chief is alive or not;
  *   - epoch 0 requests the one after the highest, and is refused if a chief is alive;
  *   - a job that is over can't be claimed again;
- *   - take_over ignores a living chief (unless spares_living) and the end of the job, but an epoch
- *     below the highest is still refused, since it identifies a replaced chief.
+ *   - take_over ignores a living chief (with spares_living only the same process's) and the end of
+ *     the job, but an epoch below the highest is still refused, since it identifies a replaced
+ * chief.
  *
  * A chief whose lease ran out or was released may return with its epoch: the same process continues
  * in its phase.

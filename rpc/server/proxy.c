@@ -62,13 +62,14 @@ muster_rpc_call_finish_proxied (MusterRpcCall *self, MusterRpcProxied *passed)
                        passed->error != NULL ? find_details (passed) : NULL);
 }
 
-/* Whether the server sent the status, as of a task of its cluster: no end of a connection, which gRPC
- * may report like that, too. */
+/* Whether the server sent the status, as of a task of its cluster: no end of a connection, which
+ * gRPC may report like that, too. */
 static gboolean
 is_servers (const MusterRpcUnary *unary, const char *text)
 {
-  static const char *const ends[] = {"GOAWAY received",  "Socket closed", "Connection reset by peer",
-                                     "Transport closed", "Broken pipe",   NULL};
+  static const char *const ends[] = {
+      "GOAWAY received",  "Socket closed", "Connection reset by peer",
+      "Transport closed", "Broken pipe",   NULL};
   return unary->cause != NULL && strstr (unary->cause, FROM_PEER) != NULL &&
          !g_strv_contains (ends, text);
 }

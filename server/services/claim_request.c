@@ -60,32 +60,36 @@ muster_server_claimants_graph (MusterServer *server, const Muster__ClaimRequest 
   return graph != NULL ? muster_graph_ref (graph) : NULL;
 }
 
-typedef gboolean (*WaitsFor) (const MusterAnnouncement *chief);
+typedef gboolean (*WaitsFor) (const MusterAnnouncement *chief, const char *who);
 
-/* Looks at the model's chief (nullable) until it is what is waited for, or the time has come. */
+/* Looks at the model's chief (nullable) until it is what the claimant waits for, or the time has
+ * come. */
 static void
-wait_for_chief (MusterServer *server, MusterRpcCall *call, const char *model, WaitsFor is_it,
-                gint64 until_us)
+wait_for_chief (MusterServer *server, MusterRpcCall *call, const Muster__ClaimRequest *request,
+                WaitsFor is_it, gint64 until_us)
 {
   for (gint64 now_us = muster_clock_now_us (server->clock); now_us < until_us;
        now_us = muster_clock_now_us (server->clock)) {
-    g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (server->registry, model);
-    if (is_it (chief) || !muster_clock_wait_until (server->clock, MIN (now_us + LOOK_US, until_us),
-                                                   muster_rpc_call_stop_cancellable (call), NULL))
+    g_autoptr (MusterAnnouncement) chief =
+        muster_chief_registry_find (server->registry, request->model);
+    if (is_it (chief, request->who) ||
+        !muster_clock_wait_until (server->clock, MIN (now_us + LOOK_US, until_us),
+                                  muster_rpc_call_stop_cancellable (call), NULL))
       return;
   }
 }
 
 static gboolean
-is_known (const MusterAnnouncement *chief)
+is_known (const MusterAnnouncement *chief, const char *who G_GNUC_UNUSED)
 {
   return chief != NULL;
 }
 
 static gboolean
-has_ended (const MusterAnnouncement *chief)
+is_free (const MusterAnnouncement *chief, const char *who)
 {
-  return chief == NULL || !chief->alive || chief->phase == MUSTER_CHIEF_OVER;
+  return chief == NULL || !chief->alive || chief->phase == MUSTER_CHIEF_OVER ||
+         g_strcmp0 (chief->who, who) == 0;
 }
 
 void
@@ -98,7 +102,7 @@ muster_server_wait_for_return (MusterServer *server, MusterRpcCall *call,
   const gboolean takes_all = request->take_over && !request->spares_living;
   if (*request->session_handle != '\0' || request->again || takes_all)
     return;
-  wait_for_chief (server, call, request->model, is_known, until_us);
+  wait_for_chief (server, call, request, is_known, until_us);
 }
 
 void
@@ -106,6 +110,6 @@ muster_server_wait_for_end (MusterServer *server, MusterRpcCall *call,
                             const Muster__ClaimRequest *request)
 {
   if (request->take_over && request->spares_living && request->epoch == 0)
-    wait_for_chief (server, call, request->model, has_ended,
+    wait_for_chief (server, call, request, is_free,
                     muster_deadline_after (muster_clock_now_us (server->clock), LEAVING_US));
 }
