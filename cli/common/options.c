@@ -287,7 +287,7 @@ read_spec (const char *task, GError **error)
 }
 
 /* Reads TF_CONFIG: if it is set, the task's sessions live on its own server, for its own devices.
- * The command line takes precedence. A command that needs no master needs no task either. */
+ * The command line takes precedence. A command without a model and a master needs no task there. */
 static gboolean
 read_tf_config (MusterCliWants wants, MusterCliOptions *options, GError **error)
 {
@@ -302,7 +302,7 @@ read_tf_config (MusterCliWants wants, MusterCliOptions *options, GError **error)
   }
   if (options->target != NULL || muster_cluster_spec_is_empty (options->spec))
     return TRUE;
-  const gboolean needs_target = (wants & MUSTER_CLI_MASTER) != 0;
+  const gboolean needs_target = (wants & (MUSTER_CLI_MASTER | MUSTER_CLI_META_GRAPH)) != 0;
   options->target = muster_cluster_spec_target (options->spec, needs_target ? error : NULL);
   if (options->target == NULL && needs_target)
     return FALSE;
