@@ -8,14 +8,15 @@
 #include "checkpoint/format/bundle_strings_private.h"
 #include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/store/storage_private.h"
+#include "checkpoint/stores/default_storage.h"
 
 #include <string.h>
 
 /* Maximum number of open files; a checkpoint may have thousands of shards. */
 #define MAX_OPEN    64
-#define BLOCK       (256 * 1024) /* one read: stays in the cache for its checksum */
+#define BLOCK       (256 * 1024) /* one read of a file: stays in the cache for its checksum */
 #define SMALL       (64 * 1024)  /* below this a span is copied from a read that it shares */
-#define UNIT        (16 * BLOCK) /* the work of a thread at a time */
+#define UNIT        (16 * BLOCK) /* the work of a thread at a time; one request to another store */
 #define MAX_WASTE   4096         /* unneeded bytes in one read between two spans */
 #define MAX_THREADS 4
 
@@ -23,6 +24,7 @@ struct _MusterBundleData {
   MusterStorage *storage; /* (owned) */
   char *prefix;           /* (owned) */
   gint32 n_shards;
+  gsize block; /* of a large span, one read */
   GMutex lock;
   GHashTable *files;      /* (owned) (element-type int MusterDataFile); guarded by lock */
   MusterDataFile *memory; /* (owned) (nullable) the only file, if it is in memory */
@@ -35,6 +37,7 @@ muster_bundle_data_new (MusterStorage *storage, const char *prefix, gint32 n_sha
   self->storage = g_object_ref (storage);
   self->prefix = g_strdup (prefix);
   self->n_shards = n_shards;
+  self->block = muster_storage_is_local (storage, prefix) ? BLOCK : UNIT;
   self->files = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify)muster_data_file_unref);
   g_mutex_init (&self->lock);
   return self;
@@ -194,7 +197,7 @@ typedef struct {
 typedef struct {
   Run *run;
   guint8 *buffer;       /* (owned) (nullable) */
-  gsize capacity;       /* its bytes, at most BLOCK */
+  gsize capacity;       /* its bytes, at most a block */
   MusterDataFile *file; /* (owned) (nullable) the last one */
   gint32 shard;
 } Worker;
@@ -399,7 +402,7 @@ read_strings (Worker *self, const MusterDataSpan *span, GError **error)
   MusterStringsCheck check;
   muster_strings_check_init (&check, e->dtype, muster_shape_n_elements (e->n_dims, e->dims));
   for (guint64 at = 0; at < span->size;) {
-    const gsize size = (gsize)MIN (span->size - at, BLOCK);
+    const gsize size = (gsize)MIN (span->size - at, self->run->data->block);
     guint8 *buffer = buffer_of (self, size);
     gsize n_read;
     if (!read_block (self, span->offset + at, buffer, size, &n_read, error))
@@ -423,7 +426,7 @@ read_piece (Worker *self, const Unit *unit, GError **error)
   const gboolean has_sum = span->entry != NULL && !is_strings (span);
   guint32 sum = 0;
   for (guint64 at = unit->skip; at < unit->skip + unit->size;) {
-    const gsize size = (gsize)MIN (unit->skip + unit->size - at, BLOCK);
+    const gsize size = (gsize)MIN (unit->skip + unit->size - at, self->run->data->block);
     guint8 *into = span->into != NULL ? span->into + at : buffer_of (self, size);
     gsize n_read;
     if (!read_block (self, span->offset + at, into, size, &n_read, error))

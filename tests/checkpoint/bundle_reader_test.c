@@ -7,6 +7,7 @@
 #include "checkpoint/format/bundle_reader_private.h"
 #include "tests/checkpoint/bundle_fixture.h"
 #include "tests/doubles/counting_storage.h"
+#include "tests/doubles/object_storage.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -555,4 +556,29 @@ MUSTER_TEST (BundleReader, serves_several_threads_at_once)
 
   for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
     MUSTER_EXPECT_EQ (GPOINTER_TO_SIZE (g_thread_join (threads[i])), 200u);
+}
+
+/* A request takes as long as many bytes do. */
+MUSTER_TEST (BundleReader, asks_an_object_store_for_megabytes_at_a_time)
+{
+  g_autoptr (MusterObjectStorage) store = object_storage_new ();
+  MusterStorage *storage = MUSTER_STORAGE (store);
+  const gint64 dims[] = {3 << 18};
+  g_autoptr (MusterTensor) tensor = muster_tensor_new (MUSTER_FLOAT, 1, dims);
+  memset (muster_tensor_data_mutable (tensor), 0, muster_tensor_n_bytes (tensor));
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (storage, "/run/model", NULL);
+  MUSTER_EXPECT_TRUE (muster_bundle_writer_add (writer, "w", tensor, &error));
+  MUSTER_EXPECT_TRUE (muster_bundle_writer_finish (writer, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, "/run/model", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  const guint before = object_storage_n_calls (store);
+  g_autoptr (MusterTensor) read = muster_bundle_reader_read (reader, "w", &error);
+  const guint n_calls = object_storage_n_calls (store) - before;
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (muster_tensor_equal (read, tensor));
+  MUSTER_EXPECT_LE (n_calls, 3u);
 }
