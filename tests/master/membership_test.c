@@ -11,6 +11,7 @@ typedef struct {
   MusterRpcServer *server; /* (owned) */
   MusterMaster *master;    /* (owned) */
   Muster__Roster roster;
+  GAsyncQueue *joined;   /* (owned) calls that aren't answered to the end yet */
   GAsyncQueue *reported; /* (owned) the batches, plus 1 */
 } Tiny;
 
@@ -22,6 +23,7 @@ answer_join (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
   g_autoptr (GBytes) packed = muster_pack (&f->roster.base);
   muster_rope_append (&rope, packed);
   muster_rpc_call_send (call, &rope);
+  g_async_queue_push (f->joined, call);
 }
 
 static void
@@ -41,6 +43,7 @@ tiny_start (Tiny *f, gboolean keeps_members)
 {
   g_autoptr (GError) error = NULL;
   f->server = muster_rpc_server_new ();
+  f->joined = g_async_queue_new ();
   f->reported = g_async_queue_new ();
   muster__roster__init (&f->roster);
   if (keeps_members) {
@@ -59,7 +62,10 @@ static void
 tiny_clear (Tiny *f)
 {
   g_clear_object (&f->master);
+  for (MusterRpcCall *call; (call = g_async_queue_try_pop (f->joined)) != NULL;)
+    muster_rpc_call_finish (call, NULL);
   g_clear_pointer (&f->server, muster_rpc_server_free);
+  g_clear_pointer (&f->joined, g_async_queue_unref);
   g_clear_pointer (&f->reported, g_async_queue_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Tiny, tiny_clear)
