@@ -550,28 +550,14 @@ find_missing (const MusterMatch *self)
   return missing;
 }
 
-/* The length of the part before the tail of whole components that both names have. */
-static gsize
-scope_of (const char *name, const char *other)
-{
-  gsize i = strlen (name), k = strlen (other), n = i;
-  while (i > 0 && k > 0 && name[i - 1] == other[k - 1]) {
-    i--, k--;
-    n = name[i] == '/' ? i : n;
-  }
-  return n < strlen (name) && n > 0 && strlen (other) > strlen (name) - n ? n : 0;
-}
-
 /* "hidden/bias" that was "dense/bias" makes a rule of all that begins with "hidden/". */
 static void
 advise_rename (GString *text, const MusterIncompatibility *one)
 {
   const char *there = one->suggestion;
-  const gsize scope = scope_of (one->name, there);
-  const int here_n = (int)(scope > 0 ? scope : strlen (one->name));
-  const int there_n =
-      (int)(scope > 0 ? strlen (there) - (strlen (one->name) - scope) : strlen (there));
-  const char *all = scope > 0 ? "/*" : "";
+  const gsize tail = muster_name_common_tail (one->name, there);
+  const int here_n = (int)(strlen (one->name) - tail), there_n = (int)(strlen (there) - tail);
+  const char *all = tail > 0 ? "/*" : "";
   g_string_append_printf (text,
                           "\n  to read what was renamed, use `muster prepare "
                           "--rename='%.*s%s=%.*s%s'`, or once `muster checkpoint rename "

@@ -5,9 +5,8 @@
 
 #include <string.h>
 
-/* The number of bytes at the end that both have, in whole components: of "a/b/c" and "d/b/c", 4. */
-static gsize
-common_tail (const char *a, const char *b)
+gsize
+muster_name_common_tail (const char *a, const char *b)
 {
   gsize i = strlen (a), k = strlen (b), tail = 0;
   const gsize size = i;
@@ -26,7 +25,7 @@ find_in_another_scope (const MusterBundleEntry *const *entries, gsize n, GHashTa
   const char *found = NULL;
   gsize longest = 0;
   for (gsize i = 0; i < n; i++) {
-    const gsize tail = common_tail (name, entries[i]->name);
+    const gsize tail = muster_name_common_tail (name, entries[i]->name);
     if (tail == 0 || tail < longest || g_hash_table_contains (taken, entries[i]->name))
       continue;
     found = tail > longest ? entries[i]->name : NULL;

@@ -11,4 +11,8 @@ G_BEGIN_DECLS
 const char *muster_suggest_name (const MusterBundleEntry *const *entries, gsize n,
                                  GHashTable *taken, const char *name);
 
+/* The number of bytes at the end that both names have, in whole components with the '/' before
+ * them: of "a/b/c" and "d/b/c", 4. */
+gsize muster_name_common_tail (const char *a, const char *b);
+
 G_END_DECLS
