@@ -324,7 +324,7 @@ server_hint (const char *state, const char *target, const MusterSituation *situa
   }
   if (strcmp (state, "not-resolved") == 0)
     return g_strdup_printf ("check the host name in %s", target);
-  if (strcmp (state, "refused") == 0 && situation->chief != NULL)
+  if (strcmp (state, "refused") == 0 && (situation->chief != NULL || situation->has_cluster))
     return g_strdup_printf ("start this task's own server, %s, with `muster serve "
                             "--master=tensorflow` or as a tf.distribute.Server",
                             target);

@@ -16,6 +16,7 @@ typedef struct {
   const char *const *tasks; /* (nullable) tasks of the cluster that don't answer: "ps:1: refused" */
   const char
       *chief; /* (nullable) "chief:0=HOST:PORT": the chief's sessions are there, not at target */
+  gboolean has_cluster;                /* target is a task of a TensorFlow cluster */
   const MusterVariableInfo *variables; /* (nullable) the model's, to name their tasks */
   gsize n_variables;
 } MusterSituation;

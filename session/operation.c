@@ -104,6 +104,7 @@ update (MusterOperation *self, const MusterReadiness *readiness, gboolean is_cha
                                .server_state = self->server_state,
                                .tasks = (const char *const *)self->missing_tasks,
                                .chief = self->manager->chief,
+                               .has_cluster = self->manager->cluster != NULL,
                                .variables = self->manager->variables,
                                .n_variables = self->manager->n_variables};
 

@@ -233,6 +233,12 @@ MUSTER_TEST (Reason, hints_at_the_tasks_own_server_where_it_is_refused)
                        "start this task's own server, grpc://chief:2222, with `muster serve "
                        "--master=tensorflow` or as "
                        "a tf.distribute.Server");
+  it.situation.chief = NULL; /* this task is the chief */
+  it.situation.has_cluster = TRUE;
+  MUSTER_EXPECT_STREQ (update (&it, "server")->hint,
+                       "start this task's own server, grpc://chief:2222, with `muster serve "
+                       "--master=tensorflow` or as "
+                       "a tf.distribute.Server");
 }
 
 /* Whatever other tasks there are: nobody chose that address. */
