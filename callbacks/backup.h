@@ -136,7 +136,9 @@ void muster_backup_options_set_save_freq (MusterBackupOptions *self,
  *
  * Backs up a training and restores it: Keras' `BackupAndRestore` as a callback of muster_fit ()
  * (behaviours B004). After an interruption the same program, run again, continues after the last
- * saved batch and trains none twice. A training that succeeds removes its backup.
+ * saved batch: with save_freq for every N batches, at most N - 1 are trained again, from the
+ * restored variables. A training that succeeds removes its backup, and the directory if nothing
+ * else is in it.
  *
  * DIRECTORY/latest-N.… are the variables. DIRECTORY/training_metadata.json.N is the position that
  * belongs to them. DIRECTORY/training_metadata.json, a copy written last, selects N. With
@@ -184,7 +186,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterBackup, muster_backup_free)
  * muster_backup_callback: (skip)
  * @self: the backup
  *
- * For muster_fit ().
+ * For muster_fit (). A loop of your own may call these functions itself, in the same order:
+ * train_begin, which sets where to start; for each epoch epoch_begin, batch_end after each batch
+ * and epoch_end; at last train_end or train_failed. Those that are NULL aren't needed.
  *
  * Returns: functions that are valid as long as @self
  */

@@ -249,8 +249,9 @@ gint64 muster_session_manager_continued_step (MusterSession *session);
  * @user_data: the data of the function
  *
  * Called when the situation changes, not at intervals, and when a master with an address hasn't
- * answered CreateSession for two seconds, with the cause. It runs on the thread that waits: that of
- * the caller, or of an asynchronous operation a thread of its own.
+ * answered CreateSession for two seconds, with the cause. Changes that follow one another quickly
+ * may be reported as one, and the end of the wait isn't reported. It runs on the thread that waits:
+ * the caller's, or for an asynchronous operation a thread that it starts.
  */
 typedef void (*MusterSessionProgress) (const char *message, const MusterReadiness *readiness,
                                        GPtrArray *reasons, gpointer user_data);

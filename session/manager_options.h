@@ -22,11 +22,12 @@ G_BEGIN_DECLS
  * @local_init_run_options: a serialised RunOptions (nullable)
  * @config: a serialised ConfigProto for every session (nullable)
  * @clock: NULL: the machine's
- * @model: The model's name in announcements, on muster's servers. With a name, the chief claims the
- *   model before it runs anything; waiters see the chief's phase, aren't ready before its init
- *   function has ended, and are notified when the job is over. A name that no chief has claimed
- *   isn't an error: as with NULL, only the variables count, and the report's reason "chief" is
- *   "never-registered". NULL: no claim, no announcements.
+ * @model: The model's name in announcements, on muster's servers, the same in all tasks; the
+ * command uses the meta graph's file name without `.meta`. With a name, the chief claims the model
+ * before it runs anything; waiters see the chief's phase, aren't ready before its init function has
+ * ended, and are notified when the job is over. A name that no chief has claimed isn't an error: as
+ * with NULL, only the variables count, and the report's reason "chief" is "never-registered". NULL:
+ * no claim, no announcements.
  * @task: this task's name in messages, such as "worker:3" (nullable)
  * @meta_graph: gives the task that owns a variable, for reasons (nullable)
  * @cluster: (array zero-terminated=1): "ps:0=HOST:PORT": probed when the master doesn't answer

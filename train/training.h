@@ -21,8 +21,8 @@ G_BEGIN_DECLS
  * rows; a worker with a `checkpoint_dir` becomes the chief when there is none. There it needs no
  * @batches, but without positions @min_tasks is 0, and half a step of a chief that is gone may stay
  * @min_tasks: (attributes flag=min-tasks max=65536 of=train): minimum number of tasks of an elastic
- *   job (@is_elastic), or of one with a coordinator and positions: with fewer, training waits; 0: 1.
- *   Of different values, the largest counts
+ *   job (@is_elastic), or of one with a coordinator and positions: with fewer, training waits;
+ * 0: 1. Of different values, the largest counts
  * @max_tasks: (attributes flag=max-tasks max=65536 of=train): maximum number of tasks of an elastic
  * job
  *   (@is_elastic); further ones wait for a place; 0: 64. If it is above 64, the same in all tasks

@@ -68,8 +68,8 @@ MusterAsyncSaver *muster_async_saver_new (MusterSaver *saver, MusterSession *ses
  * muster_async_saver_set_finished:
  * @self: an async saver, before its first save
  * @finished: (nullable) (scope notified) (closure user_data) (destroy destroy): called on the
- * saver's thread after each save there, before sync returns. Of one save:
- *   [method@SaveTicket.when_ended]
+ * saver's thread after each save there, before sync returns. A save that another replaced never
+ * gets there: [method@SaveTicket.when_ended] tells the end of every save
  * @user_data: for @finished
  * @destroy: (nullable): called with @user_data when no save needs it any more
  *

@@ -150,7 +150,9 @@ MusterScaffold *muster_scaffold_new_with (MusterMetaGraph *meta_graph,
  * @path: a .meta file
  *
  * A scaffold of a file's meta graph, completed by [method@MetaGraph.complete]. Errors name the
- * file. DATA_LOSS if a checkpoint's meta graph was changed after the save.
+ * file. DATA_LOSS if a checkpoint's meta graph was changed after the save. The meta graph that a
+ * job with positions saved needs their feeds in each step (train/position/position.h): for steps of
+ * your own, load the original file.
  *
  * Returns: (transfer full): the scaffold
  */
@@ -306,7 +308,8 @@ const char *muster_scaffold_summary_op (MusterScaffold *self);
  * @self: the scaffold
  *
  * The tensor to fetch for the global step: "global_step:0", or the output of an op that reads it
- * where it is a resource variable, which can't be fetched itself. NULL if the model has none.
+ * where it is a resource variable, which can't be fetched itself. Fetched together with the train
+ * op, it may be the value before that step or after it. NULL if the model has none.
  *
  * Returns: (nullable): its name, borrowed
  */
