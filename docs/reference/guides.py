@@ -17,8 +17,8 @@ REFERENCE = re.compile(r"(?:\[[\w\s,\-_:]+\])?\[`?\w+@[\w\-_:.]+`?\]")
 
 # What the index lists first, in this order; the others of a folder follow by name.
 FIRST = ["docs/api.md", "README.md", "docs/getting-started.md", "docs/concepts.md", "docs/python.md", "docs/operating.md",
-         *("docs/operating/%s.md" % part for part in ("starting", "watching", "stopping", "saving", "checkpoints", "recovery", "sizing",
-                                                      "upgrading", "trouble", "tensorflow")),
+         *("docs/operating/%s.md" % part for part in ("starting", "elastic", "watching", "stopping", "saving", "checkpoints", "recovery",
+                                                      "sizing", "upgrading", "trouble", "tensorflow")),
          "docs/debugging.md",
          "docs/jobs.md", "docs/cluster.md", "docs/serving.md", "docs/security.md", "docs/api-conventions.md", "docs/compatibility.md",
          "docs/checkpoint-format.md", "docs/architecture.md", "docs/walks.md", "docs/behaviours.md"]
