@@ -19,12 +19,14 @@
 #define UNIT        (16 * BLOCK) /* the work of a thread at a time; one request to another store */
 #define MAX_WASTE   4096         /* unneeded bytes in one read between two spans */
 #define MAX_THREADS 4
+#define FAR_THREADS 16 /* of another store, whose requests mostly wait; each may have a buffer */
 
 struct _MusterBundleData {
   MusterStorage *storage; /* (owned) */
   char *prefix;           /* (owned) */
   gint32 n_shards;
-  gsize block; /* of a large span, one read */
+  gsize block;     /* of a large span, one read */
+  guint n_threads; /* that read at the same time, at most */
   GMutex lock;
   GHashTable *files;      /* (owned) (element-type int MusterDataFile); guarded by lock */
   MusterDataFile *memory; /* (owned) (nullable) the only file, if it is in memory */
@@ -37,7 +39,9 @@ muster_bundle_data_new (MusterStorage *storage, const char *prefix, gint32 n_sha
   self->storage = g_object_ref (storage);
   self->prefix = g_strdup (prefix);
   self->n_shards = n_shards;
-  self->block = muster_storage_is_local (storage, prefix) ? BLOCK : UNIT;
+  const gboolean is_local = muster_storage_is_local (storage, prefix);
+  self->block = is_local ? BLOCK : UNIT;
+  self->n_threads = is_local ? MIN (MAX_THREADS, g_get_num_processors ()) : FAR_THREADS;
   self->files = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify)muster_data_file_unref);
   g_mutex_init (&self->lock);
   return self;
@@ -512,11 +516,9 @@ sort (MusterDataSpan *spans, gsize n)
 
 /* Number of threads besides the caller's: none if the read is done before they have started. */
 static guint
-n_helpers (guint64 total)
+n_helpers (const MusterBundleData *self, guint64 total)
 {
-  if (total < 2 * UNIT)
-    return 0;
-  return (guint)MIN (total / UNIT, MIN (MAX_THREADS, g_get_num_processors ())) - 1;
+  return total < 2 * UNIT ? 0 : (guint)MIN (total / UNIT, self->n_threads) - 1;
 }
 
 gboolean
@@ -524,7 +526,7 @@ muster_bundle_data_load (MusterBundleData *self, MusterDataSpan *spans, gsize n,
                          const MusterDataLoad *how, GError **error)
 {
   Run run = {.data = self, .spans = spans, .n = n, .how = how};
-  GThread *threads[MAX_THREADS] = {NULL};
+  GThread *threads[FAR_THREADS] = {NULL};
   for (gsize i = 0; i < n; i++) {
     spans[i].sum = 0;
     spans[i].left = (gsize)spans[i].size;
@@ -534,7 +536,7 @@ muster_bundle_data_load (MusterBundleData *self, MusterDataSpan *spans, gsize n,
   if (!advance (&run, 0, error))
     return FALSE;
   g_mutex_init (&run.lock);
-  const guint n_threads = n_helpers (run.total);
+  const guint n_threads = n_helpers (self, run.total);
   for (guint i = 0; i < n_threads; i++)
     threads[i] = g_thread_try_new ("muster-read", work, &run,
                                    NULL); /* with fewer threads it is only slower */

@@ -582,3 +582,99 @@ MUSTER_TEST (BundleReader, asks_an_object_store_for_megabytes_at_a_time)
   MUSTER_EXPECT_TRUE (muster_tensor_equal (read, tensor));
   MUSTER_EXPECT_LE (n_calls, 3u);
 }
+
+#define N_MEETING 16
+
+/* A store in which reads of megabytes wait for one another. */
+#define MUSTER_TYPE_MEETING_STORAGE (muster_meeting_storage_get_type ())
+G_DECLARE_FINAL_TYPE (MusterMeetingStorage, muster_meeting_storage, MUSTER, MEETING_STORAGE,
+                      MusterForwardingStorage)
+
+struct _MusterMeetingStorage {
+  MusterForwardingStorage parent;
+  GMutex lock;
+  GCond changed;
+  guint n; /* guarded by lock: that have come */
+};
+
+static void muster_meeting_storage_iface_init (MusterStorageInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterMeetingStorage, muster_meeting_storage,
+                               MUSTER_TYPE_FORWARDING_STORAGE,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE,
+                                                      muster_meeting_storage_iface_init))
+
+static gssize
+meeting_read_at (MusterStorage *storage, MusterStorageInput *input, guint64 offset, void *buffer,
+                 gsize size, GError **error)
+{
+  MusterMeetingStorage *self = MUSTER_MEETING_STORAGE (storage);
+  const gint64 until = g_get_monotonic_time () + 10 * G_TIME_SPAN_SECOND;
+  g_mutex_lock (&self->lock);
+  self->n += size >= 1 << 20;
+  g_cond_broadcast (&self->changed);
+  while (size >= 1 << 20 && self->n < N_MEETING &&
+         g_cond_wait_until (&self->changed, &self->lock, until))
+    ;
+  const gboolean have_met = size < 1 << 20 || self->n >= N_MEETING;
+  g_mutex_unlock (&self->lock);
+  if (!have_met) {
+    muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "the others didn't come");
+    return -1;
+  }
+  return muster_storage_read_at (
+      muster_forwarding_storage_inner (MUSTER_FORWARDING_STORAGE (storage)), input, offset, buffer,
+      size, error);
+}
+
+static void
+muster_meeting_storage_iface_init (MusterStorageInterface *iface)
+{
+  iface->read_at = meeting_read_at;
+}
+
+static void
+muster_meeting_storage_finalize (GObject *object)
+{
+  MusterMeetingStorage *self = MUSTER_MEETING_STORAGE (object);
+  g_cond_clear (&self->changed);
+  g_mutex_clear (&self->lock);
+  G_OBJECT_CLASS (muster_meeting_storage_parent_class)->finalize (object);
+}
+
+static void
+muster_meeting_storage_class_init (MusterMeetingStorageClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = muster_meeting_storage_finalize;
+}
+
+static void
+muster_meeting_storage_init (MusterMeetingStorage *self)
+{
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  g_autoptr (MusterObjectStorage) inner = object_storage_new ();
+  muster_forwarding_storage_set_inner (MUSTER_FORWARDING_STORAGE (self), MUSTER_STORAGE (inner));
+}
+
+/* However many processors there are: they wait for the store. */
+MUSTER_TEST (BundleReader, asks_another_store_for_many_ranges_at_the_same_time)
+{
+  g_autoptr (MusterMeetingStorage) store = g_object_new (MUSTER_TYPE_MEETING_STORAGE, NULL);
+  MusterStorage *storage = MUSTER_STORAGE (store);
+  const gint64 dims[] = {N_MEETING << 20};
+  g_autoptr (MusterTensor) tensor = muster_tensor_new (MUSTER_FLOAT, 1, dims);
+  memset (muster_tensor_data_mutable (tensor), 1, muster_tensor_n_bytes (tensor));
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (storage, "/run/model", NULL);
+  MUSTER_EXPECT_TRUE (muster_bundle_writer_add (writer, "w", tensor, &error));
+  MUSTER_EXPECT_TRUE (muster_bundle_writer_finish (writer, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, "/run/model", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  g_autoptr (MusterTensor) read = muster_bundle_reader_read (reader, "w", &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (muster_tensor_equal (read, tensor));
+}
