@@ -21,6 +21,8 @@ typedef struct {
   char *input; /* (owned) the tensor */
   char *shape; /* (owned) the tensor that has its shape */
   char *part;  /* (owned) (nullable) the tensor that is a slice of its elements, once it has one */
+  const MusterNode *read; /* (nullable) the graph's: reads a resource variable */
+  char *end_copies;   /* (owned) (nullable) the node that ends its copies, if the session has it */
   const char *device; /* the graph's */
   MusterDType dtype;
   /* in this save */
@@ -58,6 +60,7 @@ item_free (gpointer data)
   g_free (self->input);
   g_free (self->shape);
   g_free (self->part);
+  g_free (self->end_copies);
   g_clear_pointer (&self->dims, muster_tensor_unref);
   g_clear_pointer (&self->value, muster_tensor_unref);
   g_free (self);
@@ -131,6 +134,9 @@ add_item (MusterGather *self, const MusterNode *save, gsize input, MusterString 
   item->input = muster_graph_input_text (self->graph, save, input);
   item->shape = g_strdup_printf ("%s/%u/shape", self->scope, item->index);
   item->device = source->kind->device;
+  const MusterNode *read = muster_save_node_source (self->graph, save, input);
+  if (strcmp (read->kind->op, "ReadVariableOp") == 0 && read->n_input > 0)
+    item->read = read;
   item->dtype = muster_save_node_dtype (save, input);
   g_ptr_array_add (self->items, item);
 }
@@ -332,7 +338,35 @@ add_parts (MusterGather *self, GError **error)
   return self->is_extended;
 }
 
+/* Adds a node that ends the copies of its variable. A master may lack the op. */
+static void
+add_end_copies (MusterGather *self, Item *item)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
+  g_autofree char *name = g_strdup_printf ("%s/%u/end_copies", self->scope, item->index);
+  g_autofree char *handle = muster_graph_input_text (self->graph, item->read, 0);
+  muster_graph_builder_node (builder, "DisableCopyOnRead", name);
+  if (*item->read->kind->device)
+    muster_graph_builder_device (builder, item->read->kind->device);
+  muster_graph_builder_input (builder, handle);
+  if (extend (self, builder, NULL))
+    item->end_copies = g_steal_pointer (&name);
+  item->read = NULL;
+}
+
 /* --- reading --- */
+
+/* Once a slice or some rows of a resource variable were updated, TensorFlow copies all of it
+ * whenever it is read. This ends it until the next such update. */
+static void
+end_copies (MusterGather *self, Item *item)
+{
+  if (item->read != NULL)
+    add_end_copies (self, item);
+  if (item->end_copies != NULL)
+    (void)muster_session_run_op (self->using, item->end_copies, self->deadline_us,
+                                 self->cancellable, NULL);
+}
 
 /* The index has been told the shape. */
 static gboolean
@@ -357,6 +391,7 @@ read_slice (MusterGather *self, Item *item, GError **error)
   const MusterFeed bounds[] = {{self->begin, begin}, {self->size, size}};
   const char *const names[] = {item->part, item->shape};
   MusterTensor *fetched[2] = {NULL};
+  end_copies (self, item);
   if (!fetch (self, names, 2, bounds, G_N_ELEMENTS (bounds), fetched, error))
     return NULL;
   g_autoptr (MusterTensor) value = fetched[0];

@@ -13,8 +13,6 @@
 /* GraphDef's and NodeDef's fields. */
 enum { GRAPH_NODE = 1, GRAPH_VERSIONS = 4, NODE_NAME = 1, NODE_INPUT = 3 };
 
-#define MAX_CHAIN 16 /* maximum number of nodes in a row that only pass a value on */
-
 struct _MusterSnapshot {
   MusterSession *session; /* (owned) */
   char *stage_op;         /* (owned) */
@@ -115,19 +113,6 @@ walk_from (Walk *self, MusterGraph *graph, const char *save_tensor, GError **err
                       "'%s' can't be saved from a snapshot: it has no SaveV2 input", save_tensor);
 }
 
-/* Returns the node behind those that only pass a value on. */
-static const MusterNode *
-source_of (MusterGraph *graph, const MusterNode *node, gsize input)
-{
-  for (int i = 0; i < MAX_CHAIN; i++) {
-    node = muster_graph_node (graph, muster_node_input (node, input, NULL));
-    if (!g_str_equal (node->kind->op, "Identity") || node->n_input == 0)
-      break;
-    input = 0;
-  }
-  return node;
-}
-
 /* --- the graph to add --- */
 
 typedef struct {
@@ -221,9 +206,10 @@ add_shadow (Extension *self, const MusterNode *save, gsize i, const char *input)
   const MusterNode *node = muster_graph_node (graph, muster_node_input (save, i, NULL));
   const char *device = node->kind->device;
   g_autofree char *base = g_strdup_printf ("%s/%u/%s", self->scope, self->assigns->len, node->name);
-  g_autofree char *value = g_str_equal (source_of (graph, save, i)->kind->op, "ReadVariableOp")
-                               ? g_strdup (input)
-                               : add_value (self, base, input, dtype, device);
+  g_autofree char *value =
+      g_str_equal (muster_save_node_source (graph, save, i)->kind->op, "ReadVariableOp")
+          ? g_strdup (input)
+          : add_value (self, base, input, dtype, device);
 
   if (dtype != MUSTER_STRING)
     add_reservation (self, base, value, dtype, device);
@@ -486,10 +472,10 @@ static gboolean
 add_size (MusterGraph *graph, const MusterNode *save, gsize i, guint64 *size)
 {
   const MusterDType dtype = muster_save_node_dtype (save, i);
-  const MusterNode *node = source_of (graph, save, i);
+  const MusterNode *node = muster_save_node_source (graph, save, i);
   gint64 dims[MUSTER_MAX_DIMS];
   if (g_str_equal (node->kind->op, "ReadVariableOp") && node->n_input > 0)
-    node = source_of (graph, node, 0);
+    node = muster_save_node_source (graph, node, 0);
   const int n_dims = muster_node_shape (node, "shape", dims, MUSTER_MAX_DIMS);
   const gint64 n =
       n_dims >= 0 && n_dims <= MUSTER_MAX_DIMS ? muster_shape_n_elements (n_dims, dims) : -1;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define MAX_CHAIN 16 /* maximum number of nodes in a row that only pass a value on */
+
 static int
 compare_names (gconstpointer a, gconstpointer b)
 {
@@ -43,4 +45,16 @@ muster_save_node_dtype (const MusterNode *save, gsize input)
       input - MUSTER_SAVE_TENSORS >= dtypes->list->n_type)
     return MUSTER_INVALID;
   return (MusterDType)dtypes->list->type[input - MUSTER_SAVE_TENSORS];
+}
+
+const MusterNode *
+muster_save_node_source (MusterGraph *graph, const MusterNode *node, gsize input)
+{
+  for (int i = 0; i < MAX_CHAIN; i++) {
+    node = muster_graph_node (graph, muster_node_input (node, input, NULL));
+    if (strcmp (node->kind->op, "Identity") != 0 || node->n_input == 0)
+      break;
+    input = 0;
+  }
+  return node;
 }

@@ -15,4 +15,7 @@ GPtrArray *muster_save_nodes_behind (MusterGraph *graph, const char *op);
 /* The type of that input of a SaveV2; MUSTER_INVALID if it isn't known. */
 MusterDType muster_save_node_dtype (const MusterNode *save, gsize input);
 
+/* The node behind an input, and behind those that only pass a value on. */
+const MusterNode *muster_save_node_source (MusterGraph *graph, const MusterNode *node, gsize input);
+
 G_END_DECLS

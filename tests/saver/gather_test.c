@@ -290,6 +290,75 @@ MUSTER_TEST (Gather, restores_a_large_variable_of_another_shape)
   MUSTER_EXPECT_EQ (values[(17 << 20) - 1], 2.0f);
 }
 
+/* A resource variable, "large", to which "fill" gives 68 MiB. */
+static MusterMetaGraph *
+resource_model (void)
+{
+  static const char *const none[] = {NULL};
+  const gint64 one = 1;
+  const gint32 length = 17 << 20;
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) dims =
+      muster_tensor_new_from_data (MUSTER_INT32, 1, &one, &length, sizeof length, NULL);
+  g_autoptr (MusterTensor) value = muster_tensor_new_float (3);
+  muster_graph_builder_constant (b, "dims", dims);
+  muster_graph_builder_constant (b, "value", value);
+  muster_graph_builder_node (b, "Fill", "filled");
+  muster_graph_builder_input (b, "dims");
+  muster_graph_builder_input (b, "value");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_attr_type (b, "index_type", MUSTER_INT32);
+  muster_graph_builder_node (b, "VarHandleOp", "handle");
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_attr_shape (b, "shape", -1, NULL);
+  muster_graph_builder_node (b, "AssignVariableOp", "fill");
+  muster_graph_builder_input (b, "handle");
+  muster_graph_builder_input (b, "filled");
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_node (b, "ReadVariableOp", "read");
+  muster_graph_builder_input (b, "handle");
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_node (b, "Identity", "large");
+  muster_graph_builder_input (b, "read");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  add_save (b, "large", MUSTER_FLOAT);
+  muster_graph_builder_group (b, "save/restore_all", none);
+  return muster_saver_graph_end (b, "save/Identity:0", FALSE, 5);
+}
+
+static gboolean (*run_step) (MusterSession *self, const MusterStep *step, MusterTensor **fetched,
+                             GBytes **metadata, GCancellable *cancellable, GError **error);
+static GString *steps; /* those of the nodes that were added: 'e' ends copies, 'p' reads a part */
+
+static gboolean
+note_step (MusterSession *self, const MusterStep *step, MusterTensor **fetched, GBytes **metadata,
+           GCancellable *cancellable, GError **error)
+{
+  if (step->n_targets > 0 && g_str_has_suffix (step->targets[0], "/end_copies"))
+    g_string_append_c (steps, 'e');
+  if (step->n_fetches > 0 && g_str_has_suffix (step->fetches[0], "/part"))
+    g_string_append_c (steps, 'p');
+  return run_step (self, step, fetched, metadata, cancellable, error);
+}
+
+/* Training may have begun them again before each part. */
+MUSTER_TEST (Gather, ends_the_copies_of_a_resource_variable_before_each_part)
+{
+  g_auto (Fixture) f =
+      set_up_for (MUSTER_STORAGE (muster_crash_storage_new ()), resource_model (), FALSE, FALSE);
+  g_autoptr (GError) error = NULL;
+  muster_session_run_op (f.session, "fill", test_deadline (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  steps = g_string_new (NULL);
+  run_step = MUSTER_SESSION_GET_CLASS (f.session)->run;
+  MUSTER_SESSION_GET_CLASS (f.session)->run = note_step;
+  save (&f, 1);
+  save (&f, 2);
+  MUSTER_SESSION_GET_CLASS (f.session)->run = run_step;
+  g_autofree char *noted = g_string_free (steps, FALSE);
+  MUSTER_EXPECT_STREQ (noted, "epepepep");
+}
+
 /* A small one, and one that is read in slices. */
 MUSTER_TEST (Gather, fails_where_a_shape_changes_while_it_reads)
 {
