@@ -662,6 +662,20 @@ muster_chief_registry_n_claims (MusterChiefRegistry *self)
   return n_claims;
 }
 
+guint
+muster_chief_registry_n_models (MusterChiefRegistry *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return g_hash_table_size (self->models);
+}
+
+gboolean
+muster_chief_registry_knows (MusterChiefRegistry *self, const char *model)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return g_hash_table_contains (self->models, model);
+}
+
 static void
 notify_all (MusterChiefRegistry *self, GPtrArray *names)
 {

@@ -93,6 +93,10 @@ void muster_chief_registry_reset (MusterChiefRegistry *self, guint64 n_claims);
 /* The number of claims granted. */
 guint64 muster_chief_registry_n_claims (MusterChiefRegistry *self);
 
+/* The number of models that are kept, and whether this is one of them. */
+guint muster_chief_registry_n_models (MusterChiefRegistry *self);
+gboolean muster_chief_registry_knows (MusterChiefRegistry *self, const char *model);
+
 /* A model's announcement; NULL if no chief has ever registered. (transfer full) */
 MusterAnnouncement *muster_chief_registry_find (MusterChiefRegistry *self, const char *model);
 /* The graph of its last chief, (transfer full) (nullable). */

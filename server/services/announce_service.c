@@ -29,8 +29,8 @@ struct _MusterAnnounceService {
   MusterAlarm *alarm; /* (owned) ends expired leases */
 
   GMutex lock;
-  GHashTable *leases; /* (element-type utf8 Lease) owned: the last lease granted for each model,
-                         even if its stream has ended; guarded by lock */
+  GHashTable *leases; /* (element-type utf8 Lease) owned: the last lease granted for each model of
+                         the registry, even if its stream has ended; guarded by lock */
   gboolean stopped;   /* guarded by lock */
 };
 
@@ -227,6 +227,58 @@ ousts (const Lease *lease, const Lease *loser, gboolean was_alive)
   return g_str_equal (lease->caller, loser->caller) ? loser->has_ousted : was_alive;
 }
 
+/* Returns TRUE if nobody has the lease, or who has it knows the secret. */
+static gboolean
+is_lease_of (const Lease *lease, const char *proof)
+{
+  return lease == NULL || muster_server_is_proof (proof, lease->proof);
+}
+
+/* Returns TRUE if the claim takes the model from nobody but its own chief; else *chief (transfer
+ * full) is the other. Call with the lock held. */
+static gboolean
+is_own (MusterAnnounceService *self, const Muster__ClaimRequest *request,
+        MusterAnnouncement **chief)
+{
+  *chief = request->take_over ? muster_chief_registry_find (self->server->registry, request->model)
+                              : NULL;
+  return *chief == NULL ||
+         is_lease_of (g_hash_table_lookup (self->leases, request->model), request->proof);
+}
+
+/* What the chief before this one is told (transfer full). */
+static GError *
+lost_error (const MusterAnnouncement *chief)
+{
+  g_autofree char *text = muster_announcement_describe (chief);
+  return g_error_new (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "the lease on '%s' was lost: its chief is %s, of epoch %" G_GINT64_FORMAT
+                      " now",
+                      chief->model, text, chief->epoch);
+}
+
+/* A claim that is made again takes the model from no other chief, whatever its role. */
+static gboolean
+is_lost (const Muster__ClaimRequest *request)
+{
+  return request->again && *request->proof != '\0';
+}
+
+static gboolean
+may_take_from (MusterRpcCall *call, const Muster__ClaimRequest *request,
+               const MusterAnnouncement *chief, GError **error)
+{
+  if (is_lost (request)) {
+    g_propagate_error (error, lost_error (chief));
+    return FALSE;
+  }
+  if (muster_rpc_call_role (call) >= MUSTER_ROLE_ADMIN)
+    return TRUE;
+  g_autofree char *text = muster_announcement_describe (chief);
+  return muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
+                      "taking '%s' from its chief, %s, needs the role 'admin'", chief->model, text);
+}
+
 /* Grants the lease. Call with the lock held. *loser (out) (nullable) is the previous lease; *orphan
  * (nullable out) is its session, which starts no further steps. The caller owns both. */
 static gboolean
@@ -246,7 +298,9 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
     g_propagate_error (error, stopping_error ());
     return FALSE;
   }
-  if (!muster_server_admits (self->server, error))
+  g_autoptr (MusterAnnouncement) chief = NULL;
+  if (!muster_server_admits (self->server, error) ||
+      (!is_own (self, request, &chief) && !may_take_from (lease->call, request, chief, error)))
     return FALSE;
   lease->epoch = muster_chief_registry_claim (self->server->registry, &claim, request->who, graph,
                                               before, error);
@@ -275,17 +329,6 @@ close_orphan (MusterRpcCall *call, MusterServed *orphan, gint64 timeout_us)
   (void)muster_served_settle (orphan, muster_deadline_after (now_us, timeout_us),
                               muster_rpc_call_stop_cancellable (call));
   muster_session_close_quietly (orphan->session);
-}
-
-/* What the chief before this one is told (transfer full). */
-static GError *
-lost_error (const MusterAnnouncement *chief)
-{
-  g_autofree char *text = muster_announcement_describe (chief);
-  return g_error_new (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "the lease on '%s' was lost: its chief is %s, of epoch %" G_GINT64_FORMAT
-                      " now",
-                      chief->model, text, chief->epoch);
 }
 
 /* Ends the loser's lease and its session's steps before the grant is sent. FALSE: positioned ones
@@ -376,6 +419,33 @@ log_claim (const Lease *lease, const Muster__ClaimRequest *request,
                       *request->who != '\0' ? request->who : "a chief", lease->model, stood);
 }
 
+/* Ends the leases on models that the registry has forgotten, which a claim made it do: its limit of
+ * models is theirs. */
+static void
+forget_leases (MusterAnnounceService *self)
+{
+  g_autoptr (GError) error =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "the model was forgotten");
+  g_autoptr (GPtrArray) forgotten = g_ptr_array_new_with_free_func (lease_unref);
+  GHashTableIter iter;
+  gpointer model, value;
+  g_mutex_lock (&self->lock);
+  g_hash_table_iter_init (&iter, self->leases);
+  while (g_hash_table_size (self->leases) >
+             muster_chief_registry_n_models (self->server->registry) &&
+         g_hash_table_iter_next (&iter, &model, &value))
+    if (!muster_chief_registry_knows (self->server->registry, model)) {
+      g_ptr_array_add (forgotten, lease_ref (value));
+      g_hash_table_iter_remove (&iter);
+    }
+  g_mutex_unlock (&self->lock);
+  for (guint i = 0; i < forgotten->len; i++) {
+    Lease *lease = forgotten->pdata[i];
+    end_lease (lease, error);
+    muster_readiness_tracker_stop (g_steal_pointer (&lease->tracker));
+  }
+}
+
 static void
 open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__ClaimRequest *request,
             MusterGraph *graph)
@@ -395,6 +465,7 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
     end_lease (lease, error);
     return;
   }
+  forget_leases (self);
   log_claim (lease, request, before);
   if (lease->has_ousted)
     muster_server_audit (call, "Claim", lease->model, NULL);
@@ -410,46 +481,34 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
     close_orphan (call, orphan, SETTLE_ON_CLUSTER);
 }
 
-/* Returns TRUE if the model's last claim is the caller's, which proves that by its secret;
- * by_caller: a claim without a secret is recognised by its caller. */
 static gboolean
 is_claimants (MusterAnnounceService *self, MusterRpcCall *call, const char *model,
-              const char *proof, gboolean by_caller)
+              const char *proof)
 {
   g_autofree char *caller = muster_rpc_call_caller (call);
-  g_mutex_lock (&self->lock);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   const Lease *lease = g_hash_table_lookup (self->leases, model);
-  const gboolean is_its =
-      lease == NULL || muster_server_is_proof (proof, lease->proof) ||
-      (by_caller && *lease->proof == '\0' && g_str_equal (caller, lease->caller));
-  g_mutex_unlock (&self->lock);
-  return is_its;
+  return is_lease_of (lease, proof) ||
+         (*lease->proof == '\0' && g_str_equal (caller, lease->caller));
 }
 
 /* Checks the role: a chief may take its own model over from itself; taking it from another one
- * needs an administrator. */
+ * needs an administrator. A claim that then waits is checked by its grant, too. */
 static gboolean
 may_claim (MusterServer *server, MusterRpcCall *call, const Muster__ClaimRequest *request,
            GError **error)
 {
-  if (!request->take_over)
+  g_autoptr (MusterAnnouncement) chief = NULL;
+  MusterAnnounceService *self = server->announcing;
+  g_mutex_lock (&self->lock);
+  const gboolean is_its = is_own (self, request, &chief);
+  g_mutex_unlock (&self->lock);
+  if (is_its)
     return TRUE;
-  g_autoptr (MusterAnnouncement) chief =
-      muster_chief_registry_find (server->registry, request->model);
-  if (chief == NULL ||
-      is_claimants (server->announcing, call, request->model, request->proof, FALSE))
-    return TRUE;
-  if (request->again && *request->proof != '\0') {
-    g_propagate_error (error, lost_error (chief));
-    return FALSE;
-  }
   g_autoptr (GError) refused = NULL;
-  if (muster_rpc_call_role (call) < MUSTER_ROLE_ADMIN) {
-    g_autofree char *text = muster_announcement_describe (chief);
-    muster_fail (&refused, MUSTER_ERROR_PERMISSION_DENIED,
-                 "taking '%s' from its chief, %s, needs the role 'admin'", chief->model, text);
-  }
-  muster_server_audit (call, "Claim", chief->model, refused);
+  (void)may_take_from (call, request, chief, &refused);
+  if (!is_lost (request))
+    muster_server_audit (call, "Claim", chief->model, refused);
   if (refused == NULL)
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&refused));
@@ -534,7 +593,7 @@ may_announce (MusterServer *server, MusterRpcCall *call, const Muster__AnnounceR
               GError **error)
 {
   const char *model = request->announcement != NULL ? request->announcement->model : "";
-  return is_claimants (server->announcing, call, model, request->proof, TRUE) ||
+  return is_claimants (server->announcing, call, model, request->proof) ||
          muster_rpc_call_role (call) >= MUSTER_ROLE_ADMIN ||
          muster_fail (
              error, MUSTER_ERROR_PERMISSION_DENIED,

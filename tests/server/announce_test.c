@@ -18,11 +18,12 @@ start_patient (MusterMaster *master)
 /* --- chiefs, on bare calls --- */
 
 static MusterRpcStream *
-claim_as (Served *f, MusterSession *session, const char *who, gint64 epoch, gboolean take_over)
+claim_model (Served *f, MusterSession *session, const char *model, const char *who, gint64 epoch,
+             gboolean take_over)
 {
   g_autoptr (GError) error = NULL;
   Muster__ClaimRequest request = MUSTER__CLAIM_REQUEST__INIT;
-  request.model = (char *)"digits";
+  request.model = (char *)model;
   request.task = (char *)"worker:0";
   request.who = (char *)who;
   request.epoch = epoch;
@@ -36,6 +37,12 @@ claim_as (Served *f, MusterSession *session, const char *who, gint64 epoch, gboo
       muster_rpc_client_open (f->bare, "/muster.Readiness/Claim", &rope, &options, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return stream;
+}
+
+static MusterRpcStream *
+claim_as (Served *f, MusterSession *session, const char *who, gint64 epoch, gboolean take_over)
+{
+  return claim_model (f, session, "digits", who, epoch, take_over);
 }
 
 static MusterRpcStream *
@@ -380,6 +387,48 @@ MUSTER_TEST (Claim, of_a_silent_chief_runs_out)
   MUSTER_EXPECT_EQ (heard_count ("chief-lost", "the chief of 'digits' is lost: *"), 1U);
   heard_end ();
   expect_end (lease, MUSTER_ERROR_FAILED_PRECONDITION, "host:2");
+}
+
+/* gRPC ends a connection on which many calls are cancelled. */
+static gboolean
+claim_and_leave (Served *f, MusterSession *session, const char *model)
+{
+  const gint64 until_us = test_deadline ();
+  for (;;) {
+    g_autoptr (MusterRpcStream) stream = claim_model (f, session, model, "host:2", 0, FALSE);
+    g_autofree char *grant = next_grant (stream, NULL);
+    if (grant != NULL || muster_clock_now_us (muster_system_clock ()) >= until_us)
+      return grant != NULL;
+  }
+}
+
+/* The registry's limit of models is the service's, too. */
+MUSTER_TEST (Claim, on_a_forgotten_model_ends)
+{
+  const int limit = 10000;
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  muster_fake_clock_hold (clock);
+  MusterServerOptions options = {.clock = MUSTER_CLOCK (clock), .chief_lease_us = MUSTER_SECOND};
+  g_auto (Served) f = served_start_with (NULL, &options);
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  /* Under another name, so that it has a connection of its own. */
+  g_autofree char *by_name =
+      g_strconcat ("localhost", strrchr (muster_rpc_client_address (f.bare), ':'), NULL);
+  g_autoptr (MusterRpcClient) client = muster_rpc_client_new (by_name, NULL);
+  Served apart = {.bare = client};
+  g_autoptr (MusterRpcStream) lease = claim (&apart, session, "host:1");
+  EXPECT_GRANT (lease, "epoch 1 after nobody");
+  muster_fake_clock_pass (clock, MUSTER_SECOND - MUSTER_SECOND / 10);
+  expect_refused (&f, 7, MUSTER_ERROR_FAILED_PRECONDITION, "lost the lease"); /* a first look */
+  muster_fake_clock_pass (clock, MUSTER_SECOND);
+
+  for (int i = 0; i < limit; i++) {
+    g_autofree char *model = g_strdup_printf ("another %d", i);
+    MUSTER_ASSERT_TRUE (claim_and_leave (&f, session, model));
+  }
+
+  expect_end (lease, MUSTER_ERROR_CANCELLED, "the model was forgotten");
+  expect_refused (&f, 1, MUSTER_ERROR_FAILED_PRECONDITION, "is not claimed on this server");
 }
 
 MUSTER_TEST (Claim, with_a_hostile_name_is_refused)

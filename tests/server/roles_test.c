@@ -243,6 +243,68 @@ MUSTER_TEST (Roles, only_an_administrator_takes_a_model_from_another_chief)
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
+/* Of a job whose steps are elsewhere. */
+static MusterRpcStream *
+claim_apart (MusterRpcClient *client, gboolean take_over, const char *proof)
+{
+  g_autoptr (GError) error = NULL;
+  Muster__ClaimRequest request = MUSTER__CLAIM_REQUEST__INIT;
+  request.model = (char *)"digits";
+  request.who = (char *)proof;
+  request.proof = (char *)proof;
+  request.take_over = request.spares_living = take_over;
+  request.again = !take_over;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (&request.base);
+  muster_rope_append (&rope, packed);
+  const MusterRpcOptions options = {.deadline_us = test_deadline ()};
+  MusterRpcStream *stream =
+      muster_rpc_client_open (client, "/muster.Readiness/Claim", &rope, &options, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return stream;
+}
+
+static gboolean
+end_job (MusterRpcClient *client, const char *proof, GError **error)
+{
+  Muster__AnnounceRequest request = MUSTER__ANNOUNCE_REQUEST__INIT;
+  Muster__Announcement over = MUSTER__ANNOUNCEMENT__INIT;
+  over.model = (char *)"digits";
+  over.epoch = 1;
+  over.phase = MUSTER__PHASE__OVER;
+  request.announcement = &over;
+  request.proof = (char *)proof;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (&request.base);
+  muster_rope_append (&rope, packed);
+  const MusterRpcOptions options = {.deadline_us = test_deadline ()};
+  g_autoptr (GBytes) answer =
+      muster_rpc_client_call (client, "/muster.Readiness/Announce", &rope, &options, NULL, error);
+  return answer != NULL;
+}
+
+/* After its start the server waits with the claim of a model that it doesn't know. */
+MUSTER_TEST (Roles, who_claims_while_another_claim_waits_is_not_taken_from)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f, FALSE);
+  g_autoptr (MusterRpcCredentials) own = read_token ("works", "works", FALSE);
+  g_autoptr (MusterRpcClient) client = muster_rpc_client_new (f.address, own);
+  g_autoptr (GError) error = NULL, refused = NULL;
+  g_autoptr (MusterRpcStream) waiting = claim_apart (client, TRUE, "one");
+  g_autoptr (MusterRpcStream) chief = claim_apart (client, FALSE, "another");
+  g_autoptr (GBytes) granted =
+      muster_rpc_stream_next_until (chief, MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (end_job (client, "another", &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+
+  g_autoptr (GBytes) taken =
+      muster_rpc_stream_next_until (waiting, MUSTER_WAIT_FOREVER, NULL, &refused);
+  MUSTER_EXPECT_NULL (taken);
+  expect_refused (refused, "taking 'digits' from its chief");
+}
+
 static gboolean
 drain_as (const char *address, const char *token, GError **error)
 {
