@@ -20,8 +20,8 @@
 
 #define LONGEST_WHY 4096 /* maximum length of the variables' names in bytes */
 
-/* Timeout for reading the final step of a job. */
-#define FINAL_STEP_LIMIT_US MUSTER_SECOND
+/* Timeout for asking what a model's chief has announced. */
+#define ASK_LIMIT_US MUSTER_SECOND
 
 /* Options: checks before a session is created. */
 
@@ -155,21 +155,28 @@ keep_before (MusterOperation *self, MusterAnnouncement *before)
   self->report.goodput_at_us = muster_clock_now_us (self->clock) - before->goodput->age_us;
 }
 
-/* A refusal contains no announcement, but a watch's first message does. */
-static gint64
-ask_final_step (MusterOperation *self)
+/* (transfer full) (nullable) the model's announcement as it stands: a watch's first message has it.
+ */
+static MusterAnnouncement *
+ask_chief (MusterOperation *self)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
-  gint64 deadline_us =
-      MIN (self->call_deadline_us, muster_deadline_after (now_us, FINAL_STEP_LIMIT_US));
+  gint64 deadline_us = MIN (self->call_deadline_us, muster_deadline_after (now_us, ASK_LIMIT_US));
   MusterWatchFor what = {.model = self->manager->model, .task = self->manager->task};
   g_autoptr (MusterWatch) watch = muster_session_watch (self->session, &what, deadline_us, NULL);
   g_auto (MusterReadiness) readiness = {0};
 
-  if (watch == NULL || !muster_watch_next (watch, &readiness, self->cancellable, NULL) ||
-      readiness.chief == NULL)
-    return -1;
-  return readiness.chief->step;
+  if (watch == NULL || !muster_watch_next (watch, &readiness, self->cancellable, NULL))
+    return NULL;
+  return g_steal_pointer (&readiness.chief);
+}
+
+/* A refusal contains no announcement. */
+static gint64
+ask_final_step (MusterOperation *self)
+{
+  g_autoptr (MusterAnnouncement) chief = ask_chief (self);
+  return chief != NULL ? chief->step : -1;
 }
 
 /* Handles a refused claim; TRUE: the master keeps no announcements, which is fine. */
@@ -266,15 +273,6 @@ muster_operation_check_lease (MusterOperation *self, GError **error)
 }
 
 static gboolean
-claim_in_session (MusterOperation *self, GError **error)
-{
-  if (!muster_operation_create_session (self, error) || !claim (self, error))
-    return FALSE;
-  muster_operation_set_deadline (self, 0); /* muster_session_manager_set_claim_by () is met */
-  return TRUE;
-}
-
-static gboolean
 take_directory (MusterOperation *self, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
@@ -316,6 +314,77 @@ is_master_blank (MusterOperation *self)
          !readiness.is_ready && are_all_missing (self->manager, readiness.missing);
 }
 
+/* Returns TRUE if the model is another chief's. A chief that died while preparing has prepared
+ * nothing, whatever was there before; one that had only claimed has changed nothing. */
+static gboolean
+is_anothers_work (const MusterOperation *self, const MusterAnnouncement *before)
+{
+  return before != NULL && before->prepared && before->epoch != self->claimed_epoch &&
+         (!muster_chief_phase_is_preparing (before->phase) ||
+          before->phase == MUSTER_CHIEF_STARTING);
+}
+
+/* On a cluster, where the announcement is a gateway's, the servers that held the values may have
+ * ended since; on one server, a graph none of whose variables it has is another model. */
+static gboolean
+is_free_to_initialise (MusterOperation *self, const MusterAnnouncement *before)
+{
+  return !is_anothers_work (self, before) ||
+         (self->manager->cluster != NULL && is_master_blank (self));
+}
+
+static gboolean
+refuse_initialised (MusterOperation *self, const MusterAnnouncement *before, GError **error)
+{
+  g_autofree char *chief = muster_announcement_describe (before);
+  self->report.outcome = MUSTER_OUTCOME_FENCED;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "'%s' is already initialised (by %s); to join it, use `muster wait`; to "
+                      "discard what it has trained, use --overwrite",
+                      self->manager->model, chief);
+}
+
+/* Whether initialising is all that this chief can do with the model. */
+static gboolean
+can_only_initialise (MusterOperation *self, gboolean *only, GError **error)
+{
+  const MusterPrepareOptions *options = self->options;
+  gboolean found = FALSE;
+  *only = FALSE;
+  if (self->is_recovery || options->continue_func != NULL || options->overwrite ||
+      options->reset_master || (!has_init_op (options) && options->init_func == NULL))
+    return TRUE;
+  if (!muster_operation_may_find_checkpoint (options, &found, error))
+    return FALSE;
+  *only = !found;
+  return TRUE;
+}
+
+/* A higher epoch takes the model from a living chief. One that would be refused after that, as the
+ * model is initialised, is refused before: the chief would have ended for nothing. */
+static gboolean
+spare_chief (MusterOperation *self, GError **error)
+{
+  gboolean only;
+  if (self->manager->model == NULL || self->options->epoch == 0 || self->claimed_epoch != 0)
+    return TRUE;
+  if (!can_only_initialise (self, &only, error))
+    return FALSE;
+  g_autoptr (MusterAnnouncement) chief = only ? ask_chief (self) : NULL;
+  return chief == NULL || !chief->alive || chief->epoch >= self->options->epoch ||
+         is_free_to_initialise (self, chief) || refuse_initialised (self, chief, error);
+}
+
+static gboolean
+claim_in_session (MusterOperation *self, GError **error)
+{
+  if (!muster_operation_create_session (self, error) || !spare_chief (self, error) ||
+      !claim (self, error))
+    return FALSE;
+  muster_operation_set_deadline (self, 0); /* muster_session_manager_set_claim_by () is met */
+  return TRUE;
+}
+
 /* Whether the model is to be written in place, also one without values, of which another session's
  * step may begin once the first ops have run; or the master to be reset. */
 static gboolean
@@ -352,17 +421,6 @@ reset (MusterOperation *self, GError **error)
 
 /* Initialise. */
 
-/* Returns TRUE if the model is another chief's. A chief that died while preparing has prepared
- * nothing, whatever was there before; one that had only claimed has changed nothing. */
-static gboolean
-is_anothers_work (const MusterOperation *self)
-{
-  const MusterAnnouncement *before = self->before;
-  return before != NULL && before->prepared && before->epoch != self->claimed_epoch &&
-         (!muster_chief_phase_is_preparing (before->phase) ||
-          before->phase == MUSTER_CHIEF_STARTING);
-}
-
 /* Restores the announcement that the claim has changed, because the model is still the other
  * chief's. */
 static void
@@ -384,23 +442,15 @@ put_back (MusterOperation *self)
                                self->cancellable, NULL);
 }
 
-/* Refuses to run the init ops over a model that another chief has prepared. On a cluster, where the
- * announcement is a gateway's, the servers that held the values may have ended since; on one
- * server, a graph none of whose variables it has is another model. */
+/* Refuses to run the init ops over a model that another chief has prepared. */
 static gboolean
 may_initialise (MusterOperation *self, GError **error)
 {
   if (self->lease == NULL || self->options->overwrite || self->options->reset_master ||
-      !is_anothers_work (self) || (self->manager->cluster != NULL && is_master_blank (self)))
+      is_free_to_initialise (self, self->before))
     return TRUE;
-
-  g_autofree char *chief = muster_announcement_describe (self->before);
-  self->report.outcome = MUSTER_OUTCOME_FENCED;
   put_back (self);
-  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "'%s' is already initialised (by %s); to join it, use `muster wait`; to "
-                      "discard what it has trained, use --overwrite",
-                      self->manager->model, chief);
+  return refuse_initialised (self, self->before, error);
 }
 
 static char *

@@ -26,6 +26,15 @@ find_checkpoint (const MusterPrepareOptions *options, gboolean *found, GError **
                                             options->restore, found, error);
 }
 
+gboolean
+muster_operation_may_find_checkpoint (const MusterPrepareOptions *options, gboolean *may,
+                                      GError **error)
+{
+  *may = muster_operation_can_restore (options);
+  return !*may || muster_is_given (options->checkpoint_filename) || options->wait_for_checkpoint ||
+         find_checkpoint (options, may, error);
+}
+
 static gint64
 checkpoint_limit_us (const MusterOperation *self, const MusterPrepareOptions *options)
 {

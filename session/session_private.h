@@ -163,6 +163,9 @@ gboolean muster_operation_check_lease (MusterOperation *self, GError **error);
 /* restore_phase.c */
 
 gboolean muster_operation_can_restore (const MusterPrepareOptions *options);
+/* Sets *may if there is a checkpoint to restore, or may be one by then. */
+gboolean muster_operation_may_find_checkpoint (const MusterPrepareOptions *options, gboolean *may,
+                                               GError **error);
 /* Restores what the options name, if anything; sets report.restored_from. */
 gboolean muster_operation_restore (MusterOperation *self, GError **error);
 

@@ -311,6 +311,42 @@ MUSTER_TEST (OnServer, a_chief_that_is_started_anew_spares_the_progress_of_other
   MUSTER_EXPECT_TRUE (worker.session != NULL);
 }
 
+MUSTER_TEST (OnServer, a_higher_epoch_that_could_only_initialise_leaves_the_living_chief_alone)
+{
+  g_auto (Fixture) f = set_up ();
+  g_auto (MusterSessionReport) report = {0};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) first = prepare (&f, (MusterPrepareOptions){0}, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MusterLease *lease = muster_session_manager_lease (first);
+
+  g_autoptr (MusterSession) second =
+      prepare (&f, (MusterPrepareOptions){.epoch = 7}, &report, &error);
+  MUSTER_EXPECT_NULL (second);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "is already initialised (by ");
+  MUSTER_EXPECT_EQ ((int)report.outcome, (int)MUSTER_OUTCOME_FENCED);
+
+  MusterAnnouncement training = MUSTER_ANNOUNCEMENT_INIT;
+  training.phase = MUSTER_CHIEF_TRAINING;
+  g_clear_error (&error);
+  MUSTER_EXPECT_TRUE (muster_lease_announce (lease, &training, test_deadline (), NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (OnServer, a_higher_epoch_that_discards_the_model_takes_it_from_the_living_chief)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) first = prepare (&f, (MusterPrepareOptions){0}, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  g_autoptr (MusterSession) second =
+      prepare (&f, (MusterPrepareOptions){.epoch = 7, .overwrite = TRUE}, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (second != NULL);
+}
+
 static gboolean
 find_whole (MusterSession *session G_GNUC_UNUSED, gint64 *step, gint64 deadline_us G_GNUC_UNUSED,
             GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED,
