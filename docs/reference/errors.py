@@ -60,6 +60,25 @@ def arguments(text, start):
     return found
 
 
+def outside(text, wanted, start=0):
+    """Where a character first stands outside of strings, brackets and other conditional expressions; -1: nowhere"""
+    depth = 0
+    for match in re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'|.', re.DOTALL).finditer(text, start):
+        if match.group() == wanted and depth == 0:
+            return match.start()
+        depth += {"(": 1, "?": 1, ")": -1, ":": -1}.get(match.group(), 0)
+    return -1
+
+
+def formats_of(argument):
+    """The formats among which a conditional expression chooses; any other argument is one."""
+    question = outside(argument, "?")
+    if question < 0:
+        return [argument]
+    colon = outside(argument, ":", question + 1)
+    return formats_of(argument[question + 1:colon]) + formats_of(argument[colon + 1:])
+
+
 def message_of(formatted):
     """A format as a reader sees it: … where a value stands."""
     text = "".join(STRING.findall(FORMATS.sub('"s"', formatted)))
@@ -71,9 +90,9 @@ def failures_in(body, path):
     for match in FAIL.finditer(body):
         words = arguments(body, match.end())
         if len(words) > 2 and CODE.match(words[1]):
-            message = message_of(words[2])
-            if re.search(r"\w{3}", message):
-                yield Failure(words[1].replace("MUSTER_ERROR_", ""), message, path)
+            for message in map(message_of, formats_of(words[2])):
+                if re.search(r"\w{3}", message):
+                    yield Failure(words[1].replace("MUSTER_ERROR_", ""), message, path)
 
 
 def functions_of(path, text):

@@ -61,6 +61,15 @@ muster_a (GError **error)
 """
 
 
+CONDITIONAL = """gboolean
+muster_a (GError **error)
+{
+  return muster_fail (error, MUSTER_ERROR_NOT_FOUND, is_here (":?") ? "no file" : *at == '?' ? "no folder: "
+                      "%s" : "no store?", at);
+}
+"""
+
+
 class Errors(unittest.TestCase):
     def names(self):
         found = errors.index({"saver/a.c": SOURCE, "graph/b.c": "void\nmuster_b (void)\n{\n  muster_a (NULL);\n}\n"},
@@ -69,6 +78,11 @@ class Errors(unittest.TestCase):
 
     def test_a_message_has_the_public_functions_of_its_module_that_fail_with_it(self):
         self.assertEqual(self.names(), {"no file '…' at grpc://…, … of 100 %": ("saver", {"muster_a"})})
+
+
+    def test_both_texts_of_a_conditional_expression_are_messages(self):
+        found = errors.index({"saver/a.c": CONDITIONAL}, [gir.Symbol("Muster", "function", "muster_a", "", "", "", 0)])
+        self.assertEqual(list(found["NOT_FOUND"]), ["no file", "no folder: …", "no store?"])
 
 
 class KindsOfLinks(unittest.TestCase):
