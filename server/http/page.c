@@ -262,9 +262,10 @@ put_jobs (GString *out, const Muster__StatusResponse *status)
   for (gsize i = 0; i < status->n_jobs; i++)
     n += status->jobs[i]->n;
   muster_html_put (out, "<section><h2>Tasks: %d</h2>", n);
-  g_string_append (out, "<table class=\"reasons\"><tr><th>task</th><th>model</th>"
-                        "<th class=\"why\">role</th>"
-                        "<th class=\"number\">batches</th><th class=\"number\">since</th></tr>");
+  g_string_append (out,
+                   "<table class=\"reasons\"><tr><th>task</th><th>model</th>"
+                   "<th class=\"why\">role</th>"
+                   "<th class=\"number\">batches</th><th class=\"number\">time in job</th></tr>");
   for (gsize i = 0; i < MIN (status->n_jobs, MODELS_SHOWN); i++)
     put_job (out, status, status->jobs[i]);
   for (gsize i = 0; i < MIN (status->n_tasks, TASKS_SHOWN); i++)
@@ -294,10 +295,10 @@ put_load (GString *out, const Muster__StatusResponse *status, const MusterStepPe
   if (stall != NULL)
     muster_html_put (out, "<p class=\"bad\">%s</p>", stall);
   muster_chart_rate (out, periods, status->steps_per_second);
-  muster_html_put (out,
-                   "</section><section><h2>Step duration</h2><p><span class=\"big\">%s</span> "
-                   "median of the last 1000</p>",
-                   status->median_step_us > 0 ? median : "–");
+  muster_html_put (
+      out, "</section><section><h2>Step duration</h2><p><span class=\"big\">%s</span>%s</p>",
+      status->median_step_us > 0 ? median : "–",
+      status->median_step_us > 0 ? " median of the last 1000" : "");
   muster_chart_latency (out, periods);
   g_string_append (out, "</section></div>");
 }

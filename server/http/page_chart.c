@@ -5,6 +5,7 @@
 
 #define WIDTH  600.0
 #define HEIGHT 100.0
+#define DASH   4.0
 #define X(i)   ((double)(i)*WIDTH / (MUSTER_STEP_PERIODS - 1))
 #define BEGIN_CHART                                                                                \
   "<svg viewBox=\"0 -2 600 104\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s\">"
@@ -62,9 +63,9 @@ append_line (GString *out, const char *class_name, const MusterStepPeriod *perio
       continue;
     }
     double y = HEIGHT - value (&periods[i]) * HEIGHT / most;
-    append_point (out, is_down ? "L" : "M", X (i), y);
-    if (!is_down && has_gaps)
-      g_string_append (out, "h0.5"); /* a single period is a dot */
+    if (!is_down && has_gaps) /* a single period is a dash; the last one ends at the chart's end */
+      append_point (out, "M", X (i) - DASH, y);
+    append_point (out, is_down || has_gaps ? "L" : "M", X (i), y);
     is_down = TRUE;
   }
   g_string_append (out, "\"/>");
@@ -85,6 +86,14 @@ end_chart (GString *out)
   g_string_append (out, "</svg><div class=\"scale\"><span>60 min ago</span><span>now</span></div>");
 }
 
+static void
+put_empty_chart (GString *out)
+{
+  muster_html_put (out, BEGIN_CHART, "no steps in the last hour");
+  g_string_append (out, BASE_LINE);
+  end_chart (out);
+}
+
 void
 muster_chart_rate (GString *out, const MusterStepPeriod *periods, double now)
 {
@@ -92,13 +101,15 @@ muster_chart_rate (GString *out, const MusterStepPeriod *periods, double now)
   g_autofree char *text = muster_html_number (most);
   g_autofree char *label =
       g_strdup_printf ("steps per second over the last hour, at most %s", text);
+  if (most <= 0) {
+    put_empty_chart (out);
+    return;
+  }
   muster_html_put (out, "<div class=\"scale\"><span>max %s steps/s</span></div>", text);
   muster_html_put (out, BEGIN_CHART, label);
   g_string_append (out, BASE_LINE);
-  if (most > 0) {
-    append_area (out, periods, rate_of, most);
-    append_line (out, "first", periods, rate_of, most, FALSE);
-  }
+  append_area (out, periods, rate_of, most);
+  append_line (out, "first", periods, rate_of, most, FALSE);
   end_chart (out);
 }
 
@@ -109,16 +120,18 @@ muster_chart_latency (GString *out, const MusterStepPeriod *periods)
   g_autofree char *text = muster_format_duration ((gint64)most);
   g_autofree char *label =
       g_strdup_printf ("duration of steps over the last hour; 99th percentile at most %s", text);
+  if (most <= 0) {
+    put_empty_chart (out);
+    return;
+  }
   muster_html_put (out,
                    "<div class=\"scale\"><span>max %s</span><span><span class=\"key1\">p50</span> "
                    "<span class=\"key2\">p99</span></span></div>",
                    text);
   muster_html_put (out, BEGIN_CHART, label);
   g_string_append (out, BASE_LINE);
-  if (most > 0) {
-    append_line (out, "second", periods, p99_of, most, TRUE);
-    append_line (out, "first", periods, median_of, most, TRUE);
-  }
+  append_line (out, "second", periods, p99_of, most, TRUE);
+  append_line (out, "first", periods, median_of, most, TRUE);
   end_chart (out);
 }
 

@@ -22,9 +22,9 @@ DIGITS, X, Y = (peer.fixture(name) for name in ("digits.meta", "digits_x.npy", "
 PATIENCE = 60
 WIDTHS = (400, 1400)
 CUT_OFF = "[...document.querySelectorAll('section')].filter(s => s.scrollWidth > s.clientWidth).length"
-# The words that are broken between two lines.
-BROKEN = """[...document.querySelectorAll('td, th')].flatMap(cell => [...cell.childNodes]).flatMap(node =>
-  [...(node.data || '').matchAll(/\\w+/g)].filter(word => {
+# The words of tables, and the numbers with units, that are broken between two lines.
+BROKEN = """[...document.querySelectorAll('td, th, dd, p, span')].flatMap(cell => [...cell.childNodes]).flatMap(node =>
+  [...(node.data || '').matchAll(node.parentNode.matches('td, th') ? /\\w+/g : /[\\d.]+\\s(ms|s|B|[KMG]B|%)/g)].filter(word => {
     const range = document.createRange();
     range.setStart(node, word.index);
     range.setEnd(node, word.index + word[0].length);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/server_private.h"
+#include "server/http/html.h"
 #include "server/http/page_chart.h"
 #include "tests/server/http_visit.h"
 
@@ -14,10 +15,11 @@ MUSTER_TEST (HttpPage, page_reads_without_a_script)
       "step <b>120</b>",
       "<td>staged</td><td class=\"number\">110</td>",
       "<td>durable</td><td class=\"number\">–</td>",
-      "goodput 75.0 %",
+      "goodput 75.0\u00a0%",
       "<h2>odd &quot;name&quot;\\of a model</h2><span class=\"state warn\">starting</span>",
       "<h2>&lt;script&gt;alert(1)&lt;/script&gt;</h2>",
       "<td>sessions</td>",
+      "<th class=\"number\">time in job</th>",
       "steps per second over the last hour, at most ",
       "<h2>Tasks: 1</h2>",
       "<td>worker:&lt;1&gt;</td><td>digits</td><td class=\"why\">worker in slot 1, 0 "
@@ -228,4 +230,38 @@ MUSTER_TEST (HttpPage, shows_no_rate_above_the_charts_highest)
   muster_chart_rate (fast, periods, 1116);
   MUSTER_EXPECT_TRUE (strstr (calm->str, "max 381 steps/s") != NULL);
   MUSTER_EXPECT_TRUE (strstr (fast->str, "max 1116 steps/s") != NULL);
+}
+
+MUSTER_TEST (HttpPage, draws_the_only_period_with_steps_within_the_chart)
+{
+  MusterStepPeriod periods[MUSTER_STEP_PERIODS];
+  for (guint i = 0; i < MUSTER_STEP_PERIODS; i++)
+    periods[i] = (MusterStepPeriod){.length_us = MUSTER_STEP_PERIOD_US};
+  periods[MUSTER_STEP_PERIODS - 1] = (MusterStepPeriod){
+      .n_steps = 5, .length_us = MUSTER_STEP_PERIOD_US, .median_us = 1000, .p99_us = 2000};
+  g_autoptr (GString) out = g_string_new (NULL);
+  muster_chart_latency (out, periods);
+  MUSTER_EXPECT_TRUE (strstr (out->str, "d=\"M596.0 50.0L600.0 50.0\"") != NULL);
+}
+
+MUSTER_TEST (HttpPage, writes_no_maximum_before_the_first_step)
+{
+  MusterStepPeriod periods[MUSTER_STEP_PERIODS];
+  for (guint i = 0; i < MUSTER_STEP_PERIODS; i++)
+    periods[i] = (MusterStepPeriod){.length_us = MUSTER_STEP_PERIOD_US};
+  g_autoptr (GString) rate = g_string_new (NULL), latency = g_string_new (NULL);
+  muster_chart_rate (rate, periods, 0);
+  muster_chart_latency (latency, periods);
+  MUSTER_EXPECT_NULL (strstr (rate->str, "max"));
+  MUSTER_EXPECT_NULL (strstr (latency->str, "max"));
+  MUSTER_EXPECT_TRUE (strstr (rate->str, "no steps in the last hour") != NULL);
+}
+
+MUSTER_TEST (HttpPage, keeps_a_number_and_its_unit_in_one_line)
+{
+  g_autoptr (GString) out = g_string_new (NULL);
+  muster_html_put (out, "<p>%s of %d s</p>", "561 ms", 3);
+  muster_html_put_text (out, "0.2 µs; 10 MB, 5 steps, 98 %, 2 sessions");
+  MUSTER_EXPECT_STREQ (out->str, "<p>561\u00a0ms of 3\u00a0s</p>0.2\u00a0µs; 10\u00a0MB, "
+                                 "5 steps, 98\u00a0%, 2 sessions");
 }
