@@ -62,7 +62,8 @@ muster_cli_end_job (MusterSession *session, const MusterCliOptions *options, gin
   over.phase = MUSTER_CHIEF_OVER;
   over.step = step;
   if (before != NULL) {
-    over.step = step >= 0 ? step : before->step;
+    /* what was saved may not have been announced as a step yet */
+    over.step = step >= 0 ? step : MAX (before->step, before->durable_step);
     over.durable_step = before->durable_step;
     over.durable = g_strdup (before->durable);
   }
