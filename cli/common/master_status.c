@@ -55,7 +55,7 @@ muster_cli_no_answer_hint (const char *address, gboolean tls, MusterReach stage,
 {
   switch (stage) {
   case MUSTER_REACH_REFUSED:
-    return g_strdup ("`muster serve --listen=ADDRESS` starts a master");
+    return g_strdup ("`muster serve --listen=HOST:PORT` starts a master");
   case MUSTER_REACH_TLS_FAILED:
     return g_strdup_printf ("`muster %s %s://%s`", command, tls ? "grpc" : "grpcs", address);
   default:

@@ -127,7 +127,7 @@ class Masters(TestCase):
     def test_no_server(self):
         with socket.create_server(("127.0.0.1", 0)) as bound:
             target = "grpc://127.0.0.1:%d" % bound.getsockname()[1]
-        self.assert_finds(self.doctor(target), "master", "no process listens", target, "muster serve")
+        self.assert_finds(self.doctor(target), "master", "no process listens", target, "`muster serve --listen=HOST:PORT` starts a master")
 
     def test_no_coordinator(self):
         """A job's other master."""
