@@ -18,8 +18,6 @@
 #define DEFAULT_BASE_NAME "model.ckpt"
 #define HOUR              3600.0
 
-/* The size of index, side file and names, small beside any checkpoint. */
-
 G_DEFINE_FINAL_TYPE (MusterSaver, muster_saver, G_TYPE_OBJECT)
 
 /* Refuses a saver of the old format: after a save, muster looks for the files of V2. */
