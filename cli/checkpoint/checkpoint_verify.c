@@ -19,12 +19,10 @@ static const char summary[] =
     "Exits with 0 if all are undamaged, and with 1 if one is damaged; else, if one can't be\n"
     "read, with 1 after --timeout and 3 without the rights.";
 
-static const char set_aside[] = "set aside";
-
 static gboolean
 is_set_aside (const MusterListed *self)
 {
-  return strcmp (self->state, set_aside) == 0;
+  return strcmp (self->state, "set aside") == 0;
 }
 
 /* "intact", "15 tensors, 4.2 GB in 1.4 s (3.0 GB/s)" */
@@ -106,11 +104,8 @@ add_set_aside (GPtrArray *listed, const char *place)
     return;
   g_autoptr (MusterCheckpointRecord) record =
       muster_checkpoint_record_read (muster_cli_storage (), place, NULL);
-  for (char **it = aside; *it != NULL; it++) {
-    MusterListed *one = muster_listed_new (*it, record, NULL);
-    one->state = set_aside;
-    g_ptr_array_add (listed, one);
-  }
+  for (char **it = aside; *it != NULL; it++)
+    g_ptr_array_add (listed, muster_listed_new (*it, record, NULL));
 }
 
 typedef struct {
