@@ -584,6 +584,7 @@ static void
 add_place (const Look *self)
 {
   const MusterCheckpointRecord *record = self->record;
+  const char *chief = record != NULL ? record->chief : NULL;
   g_autoptr (GString) state = g_string_new (NULL);
   g_string_printf (state, "%u checkpoint%s", self->listed->len, self->listed->len == 1 ? "" : "s");
   if (self->latest != NULL) {
@@ -595,9 +596,8 @@ add_place (const Look *self)
     g_string_append_printf (state, "; its job is over, at step %" G_GINT64_FORMAT,
                             record->final_step);
   else if (self->n_processes > 0)
-    g_string_append_printf (state, "; a job saves here%s%s",
-                            record != NULL && record->chief != NULL ? ": " : "",
-                            record != NULL && record->chief != NULL ? record->chief : "");
+    g_string_append_printf (state, "; a job saves here%s%s", chief != NULL ? ": " : "",
+                            chief != NULL ? chief : "");
   muster_findings_add_place (self->doctor->findings, self->directory, "%s", state->str);
 }
 
