@@ -216,11 +216,10 @@ void
 muster_elastic_note_fenced (MusterElastic *self, const GError *failure)
 {
   const guint n_doubled = MIN (MAX (self->n_refusals, 1) - 1, MOST_DOUBLED);
-  muster_log (G_LOG_LEVEL_INFO, "role", "MUSTER_MODEL", self->options.model, "MESSAGE",
-              "another task is the chief of '%s': %s", self->options.model,
-              failure != NULL ? failure->message : "");
   g_free (self->refusal);
   self->refusal = g_strdup (failure != NULL ? failure->message : "");
+  muster_log (G_LOG_LEVEL_INFO, "role", "MUSTER_MODEL", self->options.model, "MESSAGE",
+              "another task is the chief of '%s': %s", self->options.model, self->refusal);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   self->not_before_us = muster_elastic_in_us (STAGGER_US << n_doubled);
 }

@@ -12,10 +12,9 @@ struct _MusterElastic {
   MusterMembership *lent;       /* (owned) (nullable) in the slot that it has taken over */
   MusterElasticRole role;
   guint n_rounds;
-  char *refusal; /* (owned) (nullable) why the last one was refused */
-  gboolean
-      is_brief;     /* the round has a short time to get its session, as it began without a chief */
-  guint n_refusals; /* of its claims, since it has had a session */
+  char *refusal;     /* (owned) (nullable) why the last one was refused */
+  gboolean is_brief; /* the round began without a chief: little time to get its session */
+  guint n_refusals;  /* of its claims, since it has had a session */
   gint64 n_batches;
   gboolean has_answered; /* the master answered the last request to join */
   char *said;            /* (owned) (nullable) the last message to options.waiting since a round */
