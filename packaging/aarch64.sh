@@ -11,7 +11,8 @@ for tool in aarch64-linux-gnu-gcc aarch64-linux-gnu-strip mmdebstrap; do
   command -v "$tool" >/dev/null || { echo "aarch64.sh: $tool is not installed: apt install gcc-aarch64-linux-gnu mmdebstrap" >&2; exit 1; }
 done
 mkdir -p "$1"
-folder=$(cd "$1" && pwd) root=$(cd "$1" && pwd)/root
+folder=$(cd "$1" && pwd)
+root=$folder/root
 include=libglib2.0-dev,libjson-glib-dev,libgrpc-dev,libssl-dev,libcurl4-openssl-dev,libprotobuf-c-dev,libisal-dev,libsnappy-dev
 include+=,libmicrohttpd-dev,libstdc++-12-dev,python3-gi,python3-venv
 
