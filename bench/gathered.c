@@ -5,6 +5,7 @@
  * and with a server of its own: TensorFlow's, where it is there. MUSTER_GATHERED_MIB: its size. */
 #include "bench/bench.h"
 
+#include "master/session_private.h"
 #include "saver/async/async_saver.h"
 
 #include <math.h>
@@ -81,15 +82,8 @@ init (MusterSession *session)
   const gint32 sides[] = {side (), side ()};
   g_autoptr (MusterTensor) shape =
       muster_tensor_new_from_data (MUSTER_INT32, 1, &two, sides, sizeof sides, NULL);
-  const MusterFeed fed = {"shape", shape};
-  const char *target = "init";
-  const MusterStep step = {.feeds = &fed,
-                           .n_feeds = 1,
-                           .targets = &target,
-                           .n_targets = 1,
-                           .deadline_us = MUSTER_WAIT_FOREVER};
   g_autoptr (GError) error = NULL;
-  muster_session_run (session, &step, NULL, NULL, NULL, &error);
+  muster_session_run_op_fed (session, "init", "shape", shape, MUSTER_WAIT_FOREVER, NULL, &error);
   bench_check (error, "initialising");
 }
 

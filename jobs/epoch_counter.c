@@ -6,6 +6,7 @@
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "jobs/cluster_private.h"
 #include "jobs/job.h"
+#include "master/session_private.h"
 
 #define COUNTER  MUSTER_EPOCH_COUNTER
 #define READ     COUNTER "/read"
@@ -63,16 +64,13 @@ make_counter (MusterClusterNode *node, gint64 deadline_us, GCancellable *cancell
 {
   const gint64 initial = *(const gint64 *)user_data - 1;
   g_autoptr (MusterTensor) value = muster_tensor_new_int64 (initial);
-  const MusterFeed feed = {INITIAL ":0", value};
-  const char *targets[] = {ASSIGN};
-  const MusterStep step = {
-      .feeds = &feed, .n_feeds = 1, .targets = targets, .n_targets = 1, .deadline_us = deadline_us};
   if (initial < 0) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "negative init_count is not permitted. (%" G_GINT64_FORMAT " epochs)",
                         initial + 1);
   }
-  return muster_session_run (node->session, &step, NULL, NULL, cancellable, error);
+  return muster_session_run_op_fed (node->session, ASSIGN, INITIAL ":0", value, deadline_us,
+                                    cancellable, error);
 }
 
 static gboolean

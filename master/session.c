@@ -7,6 +7,7 @@
 #include "graph/missing_ops_private.h"
 #include "graph/run_options_private.h"
 #include "master/coordinated_private.h"
+#include "master/session_private.h"
 #include "master/step_check_private.h"
 
 #define QUIET_CLOSE_US (5 * MUSTER_SECOND)
@@ -164,6 +165,17 @@ muster_session_run_op (MusterSession *self, const char *op, gint64 deadline_us,
 {
   muster_require (error, FALSE, self, op);
   MusterStep step = {.targets = &op, .n_targets = 1, .deadline_us = in_step (deadline_us)};
+  return muster_session_run (self, &step, NULL, NULL, cancellable, error);
+}
+
+gboolean
+muster_session_run_op_fed (MusterSession *self, const char *op, const char *name,
+                           MusterTensor *value, gint64 deadline_us, GCancellable *cancellable,
+                           GError **error)
+{
+  const MusterFeed feed = {name, value};
+  const MusterStep step = {
+      .feeds = &feed, .n_feeds = 1, .targets = &op, .n_targets = 1, .deadline_us = deadline_us};
   return muster_session_run (self, &step, NULL, NULL, cancellable, error);
 }
 

@@ -8,6 +8,7 @@
 #include "checkpoint/format/bundle_reader_private.h"
 #include "checkpoint/format/slice_private.h"
 #include "graph/graph_builder.h"
+#include "master/session_private.h"
 
 #include <string.h>
 
@@ -204,14 +205,8 @@ put_zeros (const Parts *self, GError **error)
 {
   g_autofree char *dims = name_of (self, "dims"), *init = name_of (self, "init");
   g_autoptr (MusterTensor) shape = bounds (self->n_dims, self->dims);
-  const MusterFeed fed = {dims, shape};
-  const char *target = init;
-  const MusterStep step = {.feeds = &fed,
-                           .n_feeds = 1,
-                           .targets = &target,
-                           .n_targets = 1,
-                           .deadline_us = self->of->deadline_us};
-  return muster_session_run (self->of->session, &step, NULL, NULL, self->of->cancellable, error);
+  return muster_session_run_op_fed (self->of->session, init, dims, shape, self->of->deadline_us,
+                                    self->of->cancellable, error);
 }
 
 static gboolean

@@ -8,6 +8,7 @@
 #include "base/protowire_private.h"
 #include "base/require_private.h"
 #include "graph/graph_builder.h"
+#include "master/session_private.h"
 #include "saver/builder/save_nodes_private.h"
 
 /* GraphDef's and NodeDef's fields. */
@@ -427,11 +428,8 @@ muster_snapshot_reserve_memory (MusterSnapshot *self, gint64 deadline_us, GCance
   const gint64 two = 2;
   g_autoptr (MusterTensor) shape =
       muster_tensor_new_from_data (MUSTER_INT32, 1, &two, column, sizeof column, NULL);
-  const MusterFeed fed = {self->flat, shape};
-  const char *target = self->reserve_op;
-  const MusterStep step = {
-      .feeds = &fed, .n_feeds = 1, .targets = &target, .n_targets = 1, .deadline_us = deadline_us};
-  return muster_session_run (self->session, &step, NULL, NULL, cancellable, error);
+  return muster_session_run_op_fed (self->session, self->reserve_op, self->flat, shape, deadline_us,
+                                    cancellable, error);
 }
 
 void
