@@ -153,6 +153,21 @@ note_over (Wait *self, gint64 step)
   self->report = (MusterSessionReport){.outcome = MUSTER_OUTCOME_OVER, .final_step = step};
 }
 
+/* Before the end, time is kept to find out why there is no answer. */
+static gint64
+until_us (const Wait *self)
+{
+  if (self->has_answered || self->deadline_us == MUSTER_WAIT_FOREVER)
+    return self->deadline_us;
+  return self->deadline_us - MIN (MUSTER_SECOND, (self->deadline_us - self->started_us) / 4);
+}
+
+static gboolean
+is_waiting (const Wait *self)
+{
+  return self->report.outcome == MUSTER_OUTCOME_NOT_READY && now_us () < until_us (self);
+}
+
 /* What the master says of the model's tasks or chief. Without a token it may say nothing: then
  * otherwise is known. */
 static void
@@ -164,6 +179,9 @@ look (Wait *self, const char *otherwise)
       muster_cli_master_status (self->client, 0, 0, answer_us, arena, NULL);
   g_autofree char *tasks = status != NULL ? awaited_tasks (self, status) : NULL;
   const Muster__Announcement *model = announced (self, status);
+  /* There was no time for the answer: what was said last is why the wait ends. */
+  if (status == NULL && self->why != NULL && !is_waiting (self))
+    return;
   if (model == NULL || (tasks != NULL && !model->alive)) {
     say (self, tasks != NULL ? tasks : otherwise, NULL);
     return;
@@ -213,21 +231,6 @@ note_step (Wait *self, const Muster__StatusResponse *status)
   g_autofree char *at = g_strdup_printf (", at step %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT,
                                          MAX (model->step, 0), self->step);
   say (self, why, at);
-}
-
-/* Before the end, time is kept to find out why there is no answer. */
-static gint64
-until_us (const Wait *self)
-{
-  if (self->has_answered || self->deadline_us == MUSTER_WAIT_FOREVER)
-    return self->deadline_us;
-  return self->deadline_us - MIN (MUSTER_SECOND, (self->deadline_us - self->started_us) / 4);
-}
-
-static gboolean
-is_waiting (const Wait *self)
-{
-  return self->report.outcome == MUSTER_OUTCOME_NOT_READY && now_us () < until_us (self);
 }
 
 /* Reads a stream until it says ready, the time is up, or it breaks, with an error. */

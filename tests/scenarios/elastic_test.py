@@ -264,6 +264,10 @@ class ElasticTest(TestCase):
         self.assertEqual(late.returncode, 1, late.stderr)
         first_cause = [it for it in json.loads(late.stdout)["reasons"] if not it["well"]][0]
         self.assertEqual((first_cause["component"], first_cause["state"]), ("job", "waiting-for-tasks"))
+        late = subprocess.run([peer.MUSTER, "wait", "--model=digits", "--master=" + target, "--timeout=2"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(late.returncode, 1, late.stderr)
+        self.assertTrue(late.stderr.rstrip().endswith(": " + few), late.stderr)
         second = self.task(target, "--min-tasks=2")
         for waiter in (waiting, by_name):
             self.assertEqual(waiter.wait(60), 0, waiter.text())
