@@ -14,9 +14,9 @@ static const char summary[] =
     "Saves the model's variables from the master as DIR/model.ckpt-STEP, and returns when the\n"
     "checkpoint is durable and the latest of DIR. TensorFlow can read it. The master must see the\n"
     "same DIR. save can run beside the job's chief: the two take turns in DIR.\n\n"
-    "Free space is checked first. If there isn't enough, existing checkpoints are kept, and save\n"
-    "fails (exit code 4), skips this checkpoint (1), or pauses until there is space or the "
-    "timeout.";
+    "Free space is checked first. If there isn't enough, checkpoints that would be removed after\n"
+    "the save are removed before it. If that isn't enough, nothing is removed, and save fails\n"
+    "(exit code 4), skips this checkpoint (1), or pauses until there is space or the timeout.";
 
 /* What somebody asks for. */
 typedef struct {
