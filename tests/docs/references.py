@@ -185,15 +185,17 @@ def comments(path, text):
 
 def check_paths(root, path, text, tops, paths):
     """A path is meant where its first folder is one of the repository, or of the file's own folder. In documents a C file
-    may be named without its folder, or by a pattern."""
+    may be named without its folder, or by a pattern, and may be one that the reader writes from the page."""
     if path == "CHANGELOG.md":
         return
     prose = comments(path, text)
     if path.endswith(".md"):
+        written = re.findall(r"^<!-- file: (\S+) -->$", text, re.M)
         prose = LINK.sub(lambda link: re.sub(r"[^\n]", " ", link.group()), prose)
         for match in BARE.finditer(prose):
             name = match.group(1)
-            if ("/" not in name or "*" in name) and not fnmatch.filter(paths, "*/" + name) + fnmatch.filter(paths, name):
+            found = fnmatch.filter(paths, "*/" + name) + fnmatch.filter(paths + written, name)
+            if ("/" not in name or "*" in name) and not found:
                 yield "%s:%d: no file %s" % (path, line_of(prose, match.start()), name)
     for match in NAMED.finditer(prose):
         name = match.group(1)
