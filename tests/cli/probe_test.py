@@ -95,7 +95,7 @@ class ProbeTest(processes.TestCase):
 
     def test_a_wait_by_name_ends_with_its_timeout(self):
         _, target = self.serve()
-        self.expect(1, "no chief has ever registered", "wait", "--model=digits", "--master=" + target, "--timeout=1")
+        self.expect(1, "no chief has ever registered", "wait", "--model=digits", "--master=" + target, "--timeout=3")
         self.expect(2, "no answer from " + NOBODY, "wait", "--model=digits", "--master=" + NOBODY, "--timeout=1")
         self.expect(3, "needs --meta-graph=FILE or --model=NAME", "wait", "--master=" + target)
         self.expect(3, "exists only in this process", "wait", "--model=digits", "--master=local")

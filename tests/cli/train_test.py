@@ -707,7 +707,7 @@ class Job(Case):
     def test_a_worker_trains_what_prepare_has_prepared_for_as_many_tasks(self):
         _, target = self.serve()
         self.assertEqual(self.prepare(target).returncode, 0)
-        code, said = self.ends(self.task(target, "worker:0", "--steps=20", "--timeout=2"))
+        code, said = self.ends(self.task(target, "worker:0", "--steps=20", "--timeout=5"))
         self.assertEqual(code, 1, said)
         self.assertIn("positions are missing", said)
         self.assertIn("muster prepare --overwrite --tasks=N", said)
@@ -855,7 +855,7 @@ class Job(Case):
     def test_says_what_it_waits_for(self):
         _, target = self.serve()
         job = [MODEL, *FEEDS, "--steps=10", "--task=worker:0", "--tasks=2"]
-        nobody = train(*job, "--master=" + target, "--timeout=2")
+        nobody = train(*job, "--master=" + target, "--timeout=5")
         self.assertEqual(nobody.returncode, 1)
         self.assertIn("muster: not ready after ", nobody.stderr)
         self.assertIn("no chief has ever registered", nobody.stderr)

@@ -20,17 +20,6 @@
 static gssize live; /* atomic */
 static gssize peak; /* atomic */
 
-static void
-add_live (gpointer memory, int sign)
-{
-  const gssize now =
-      __atomic_add_fetch (&live, sign * (gssize)malloc_usable_size (memory), __ATOMIC_RELAXED);
-  gssize most = __atomic_load_n (&peak, __ATOMIC_RELAXED);
-  while (now > most &&
-         !__atomic_compare_exchange_n (&peak, &most, now, TRUE, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-    ;
-}
-
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_MEASURED FALSE
 #else
@@ -41,6 +30,17 @@ extern void *__libc_calloc (size_t n, size_t size);
 extern void *__libc_realloc (void *memory, size_t size);
 extern void *__libc_memalign (size_t alignment, size_t size);
 extern void __libc_free (void *memory);
+
+static void
+add_live (gpointer memory, int sign)
+{
+  const gssize now =
+      __atomic_add_fetch (&live, sign * (gssize)malloc_usable_size (memory), __ATOMIC_RELAXED);
+  gssize most = __atomic_load_n (&peak, __ATOMIC_RELAXED);
+  while (now > most &&
+         !__atomic_compare_exchange_n (&peak, &most, now, TRUE, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    ;
+}
 
 void *
 malloc (size_t size)

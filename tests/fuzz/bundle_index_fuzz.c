@@ -103,8 +103,10 @@ read_as_v1 (MusterMemoryStorage *storage)
       muster_bundle_reader_open (MUSTER_STORAGE (storage), "v1", &error);
   g_assert_true ((reader == NULL) == (error != NULL));
   for (gsize i = 0; reader != NULL && i < muster_bundle_reader_n_entries (reader); i++) {
-    g_autoptr (MusterTensor) tensor =
-        muster_bundle_reader_read (reader, muster_bundle_reader_entry (reader, i)->name, NULL);
+    g_autoptr (GError) unread = NULL;
+    g_autoptr (MusterTensor) tensor = muster_bundle_reader_read (
+        reader, muster_bundle_reader_entry (reader, i)->name, &unread);
+    g_assert_true ((tensor == NULL) == (unread != NULL));
   }
 }
 
