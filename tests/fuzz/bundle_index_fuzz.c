@@ -104,8 +104,8 @@ read_as_v1 (MusterMemoryStorage *storage)
   g_assert_true ((reader == NULL) == (error != NULL));
   for (gsize i = 0; reader != NULL && i < muster_bundle_reader_n_entries (reader); i++) {
     g_autoptr (GError) unread = NULL;
-    g_autoptr (MusterTensor) tensor = muster_bundle_reader_read (
-        reader, muster_bundle_reader_entry (reader, i)->name, &unread);
+    g_autoptr (MusterTensor) tensor =
+        muster_bundle_reader_read (reader, muster_bundle_reader_entry (reader, i)->name, &unread);
     g_assert_true ((tensor == NULL) == (unread != NULL));
   }
 }
