@@ -72,7 +72,7 @@ MODULES = {
     "cli/certs": ["base", "base/files", "rpc", "cli/common"],
     "cli/terminal": ["checkpoint/state", "checkpoint/stores", "cli/output", "cli/common"],
     "cli/checkpoint": ["base/files", "graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "checkpoint/edit", "saver/tiers", "cli/output", "cli/common", "cli/terminal"],
-    "cli/commands": ["base", "graph", "checkpoint/store", "checkpoint/s3", "checkpoint/stores", "rpc", "rpc/proto", "rpc/client", "rpc/server", "master", "master/remote", "ready", "saver/tiers", "session/cluster", "train/completion", "train/monitored", "train/position", "train/evaluation", "train", "engine/session", "tensorflow", "status", "server", "cli/output", "cli/common", "cli/terminal"],
+    "cli/commands": ["base", "graph", "checkpoint/state", "checkpoint/store", "checkpoint/s3", "checkpoint/stores", "rpc", "rpc/proto", "rpc/client", "rpc/server", "master", "master/remote", "ready", "saver/tiers", "session/cluster", "train/completion", "train/monitored", "train/position", "train/evaluation", "train", "engine/session", "tensorflow", "status", "server", "cli/output", "cli/common", "cli/terminal"],
     "cli/doctor": ["base", "base/files", "checkpoint/store", "checkpoint/stores", "checkpoint/state", "rpc", "rpc/proto", "master", "master/remote", "saver/directory", "saver/tiers", "status", "cli/output", "cli/common", "cli/checkpoint"],
     "cli": ["base", "session/peer", "engine/session", "tensorflow", "cli/output", "cli/common", "cli/certs", "cli/terminal", "cli/checkpoint", "cli/commands", "cli/doctor"],
 }

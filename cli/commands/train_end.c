@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The result of `muster train`, and its exit code. */
+#include "checkpoint/state/checkpoint_look_private.h"
 #include "cli/commands/train_event.h"
 #include "cli/commands/train_show.h"
 #include "cli/common/cli.h"
@@ -8,6 +9,7 @@
 #include "status/goodput.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char *
 event_of (MusterExit code)
@@ -135,11 +137,20 @@ print_end (MusterTrainShow *self, const MusterCliResult *result, const MusterTra
   muster_train_event_end (builder);
 }
 
+/* The directory may have gone with its checkpoints while the job trained. A store across the network
+ * isn't asked: the grace may end before it answers. */
 static void
 say_resume (MusterTrainShow *self, FILE *to)
 {
-  if (self->durable != NULL)
+  if (self->durable == NULL)
+    return;
+  if (strstr (self->durable, "://") != NULL ||
+      !muster_checkpoint_is_gone (muster_local_storage (), self->durable)) {
     muster_cli_say (to, "  the same command resumes from %s\n", self->durable);
+    return;
+  }
+  muster_cli_say (to, "  %s is gone: nothing can be resumed from it\n", self->durable);
+  muster_cli_say (to, "  try: `muster save` to another directory, if a server still has the model\n");
 }
 
 /* Started again beside the other chief, this one would take the directory back from it. */

@@ -648,6 +648,19 @@ class Preempted(Case):
         code, out = self.ends(process)
         self.assertEqual((code, [event["event"] for event in events(out)][-1:]), (0, ["trained"]))
 
+    def test_says_that_its_checkpoint_has_gone(self):
+        """Its directory was removed, and can't be made again."""
+        process = self.start(MUSTER, "train", *LOCAL, "--steps=1000000000", "--checkpoint-dir=" + self.run_dir,
+                             "--save-every=1000000000")
+        self.assertTrue(any(line.startswith("saved ") for line in process.stdout))
+        os.rename(self.run_dir, self.run_dir + ".elsewhere")
+        os.symlink("/proc/none", self.run_dir)
+        process.send_signal(signal.SIGTERM)
+        code, out = self.ends(process)
+        self.assertEqual(code, 6, out)
+        self.assertRegex(out, r"\n  %s/model.ckpt-\d+ is gone: nothing can be resumed from it\n  try: `muster save`" % self.run_dir)
+        self.assertNotIn("the same command resumes", out)
+
     def test_rehearses(self):
         done = train(*LOCAL, "--steps=1000000000", "--checkpoint-dir=" + self.run_dir, "--drill", "--grace=60")
         self.assertEqual(done.returncode, 0, done.stderr)
