@@ -137,8 +137,8 @@ print_end (MusterTrainShow *self, const MusterCliResult *result, const MusterTra
   muster_train_event_end (builder);
 }
 
-/* The directory may have gone with its checkpoints while the job trained. A store across the network
- * isn't asked: the grace may end before it answers. */
+/* The directory may have gone with its checkpoints while the job trained. A store across the
+ * network isn't asked: the grace may end before it answers. */
 static void
 say_resume (MusterTrainShow *self, FILE *to)
 {
@@ -150,7 +150,8 @@ say_resume (MusterTrainShow *self, FILE *to)
     return;
   }
   muster_cli_say (to, "  %s is gone: nothing can be resumed from it\n", self->durable);
-  muster_cli_say (to, "  try: `muster save` to another directory, if a server still has the model\n");
+  muster_cli_say (to,
+                  "  try: `muster save` to another directory, if a server still has the model\n");
 }
 
 /* Started again beside the other chief, this one would take the directory back from it. */

@@ -630,6 +630,20 @@ tell_drain (Lease *lease, gint64 hold_us)
   g_mutex_unlock (&lease->lock);
 }
 
+/* What a chief has saved is for the time that it was asked for before: it says anew that it has. */
+static void
+ask_again (MusterAnnounceService *self, const Lease *lease, const MusterAnnouncement *chief,
+           gint64 until_us)
+{
+  if (chief->drain != MUSTER_DRAIN_SAVED || until_us <= lease->hold_us)
+    return;
+  MusterAnnouncement asked = MUSTER_ANNOUNCEMENT_INIT;
+  asked.model = lease->model;
+  asked.epoch = chief->epoch;
+  asked.drain = MUSTER_DRAIN_OFFERED;
+  (void)muster_chief_registry_announce (self->server->registry, &asked, NULL);
+}
+
 GPtrArray *
 muster_announce_service_hold (MusterAnnounceService *self, const char *model, gint64 until_us)
 {
@@ -645,6 +659,7 @@ muster_announce_service_hold (MusterAnnounceService *self, const char *model, gi
         (*model != '\0' && !g_str_equal (model, name)))
       continue;
     g_ptr_array_add (models, g_strdup (name));
+    ask_again (self, lease, chief, until_us);
     tell_drain (lease, until_us);
   }
   return models;

@@ -4,6 +4,7 @@
 the job goes on with the next server, from where it was."""
 import json
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -86,6 +87,18 @@ class DrainTest(processes.TestCase):
         for task in chief, worker:
             self.assertEqual(task.wait(PATIENCE), 0, task.text())
         self.assertEqual(self.events(chief, "trained")[-1]["goodput"]["steps_again"], 0)
+
+    def test_on_request_again_saves_again_where_the_tasks_would_not_hold_for_as_long(self):
+        _, target = self.serve()
+        chief = self.chief(target, "--tasks=2")
+        worker = self.train(target, "--tasks=2", "--task=worker:0")
+        for task in chief, worker:
+            task.expect('"event":"step"')
+        steps = [int(re.match(r"drained digits: step (\d+) is durable", peer.muster("drain", target, "--grace=" + grace)).group(1))
+                 for grace in ("30s", "40s", "90s", "30s")]
+        self.assertEqual(steps[0], steps[1])
+        self.assertLess(steps[1], steps[2])
+        self.assertEqual(steps[2], steps[3])
 
     def test_on_request_says_that_no_chief_trains_or_saves(self):
         _, target = self.serve()

@@ -13,6 +13,10 @@
 #define ANSWER_US (5 * MUSTER_SECOND)
 /* A master that still runs this long after its announced instant doesn't stop. */
 #define PATIENCE_US (10 * MUSTER_SECOND)
+/* A worker that is held trains on after that (train/position/position_hook.c). */
+#define LONGEST_HOLD_US (60 * MUSTER_SECOND)
+/* What an instant that is told again differs by, without being another one. */
+#define SAME_US MUSTER_SECOND
 
 void
 muster_drain_watch_clear (MusterDrainWatch *self)
@@ -33,7 +37,7 @@ void
 muster_drain_watch_open (MusterDrainWatch *self, const MusterSaveCall *call)
 {
   g_set_object (&self->lease, muster_session_manager_lease (call->session));
-  self->heard_us = self->until_us = 0;
+  self->heard_us = self->until_us = self->held_us = 0;
   if (self->lease != NULL)
     announce (self, MUSTER_DRAIN_OFFERED, call->cancellable);
 }
@@ -50,6 +54,7 @@ void
 muster_drain_watch_note_heard (MusterDrainWatch *self, gint64 until_us)
 {
   self->heard_us = until_us;
+  self->held_us = muster_clock_now_us (muster_system_clock ());
 }
 
 static gboolean
@@ -81,6 +86,21 @@ muster_drain_watch_end (MusterDrainWatch *self)
   return was_saved;
 }
 
+/* TRUE if the drain was prolonged for longer than the tasks hold: it needs another save. */
+static gboolean
+outlasts_hold (MusterDrainWatch *self, const MusterSaveCall *call)
+{
+  const gint64 before_us = self->heard_us;
+  (void)muster_lease_is_draining (self->lease, &self->heard_us);
+  if (self->heard_us <= muster_deadline_after (before_us, SAME_US))
+    return FALSE;
+  const gboolean outlasts = self->heard_us > muster_deadline_after (self->held_us, LONGEST_HOLD_US);
+  announce (self, outlasts ? MUSTER_DRAIN_OFFERED : MUSTER_DRAIN_SAVED, call->cancellable);
+  if (outlasts)
+    self->heard_us = 0;
+  return outlasts;
+}
+
 gboolean
 muster_drain_watch_await_end (MusterDrainWatch *self, const MusterSaveCall *call,
                               MusterScaffold *scaffold, GCancellable *cancelled, GError **error)
@@ -94,7 +114,8 @@ muster_drain_watch_await_end (MusterDrainWatch *self, const MusterSaveCall *call
     g_autoptr (GError) gone = NULL;
     if (g_cancellable_is_cancelled (cancelled))
       return TRUE;
-    (void)muster_lease_is_draining (self->lease, &self->heard_us); /* it may be prolonged */
+    if (outlasts_hold (self, call))
+      return TRUE;
     if (now_us >= muster_deadline_after (self->heard_us, PATIENCE_US)) {
       announce (self, MUSTER_DRAIN_OFFERED, call->cancellable);
       return TRUE;

@@ -13,6 +13,7 @@ G_BEGIN_DECLS
 typedef struct {
   MusterLease *lease; /* (owned) (nullable) the session's */
   gint64 heard_us;    /* nothing more is saved for what lasts until about then; 0: nothing yet */
+  gint64 held_us;     /* when the save for that began, and the tasks were told to hold */
   gint64 until_us;    /* the model is saved, and the master is to stop by then; else 0 */
 } MusterDrainWatch;
 
@@ -37,7 +38,8 @@ gboolean muster_drain_watch_end (MusterDrainWatch *self);
 
 /* Before the next step: tells the master, which then stops, and waits for that. Not earlier, as a
  * job that ends instead needs the master for it. FALSE with UNAVAILABLE, as a lost master, when it
- * has stopped; TRUE if it still runs a while after it was to stop, or cancelled (nullable) was. */
+ * has stopped; TRUE if it still runs a while after it was to stop, if it is to stop later than the
+ * tasks hold, which is due anew then, or if cancelled (nullable) was. */
 gboolean muster_drain_watch_await_end (MusterDrainWatch *self, const MusterSaveCall *call,
                                        MusterScaffold *scaffold, GCancellable *cancelled,
                                        GError **error);
