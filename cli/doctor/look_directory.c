@@ -24,6 +24,8 @@
 #define OLD_US       (3600 * MUSTER_SECOND) /* the newest checkpoint of a job that runs */
 #define CLOCKS_US    (60 * MUSTER_SECOND)   /* by which clocks may differ */
 #define UNTOUCHED_US (60 * MUSTER_SECOND)   /* files that no process writes */
+#define NAMED_US     (2 * MUSTER_SECOND)    /* a checkpoint, after its files were published */
+#define POLL_US      (50 * MUSTER_MILLISECOND)
 
 #define PART_FOR_THE_STORE 8 /* of the time, in which a read fails by itself */
 
@@ -250,12 +252,26 @@ read_record (Look *self)
                "nothing: the next save keeps its undamaged parts, and pins all checkpoints");
 }
 
+/* A save publishes its files before the file that names them. */
+static GStrv
+await_names (const Look *self)
+{
+  const gint64 until_us =
+      MIN (muster_deadline_after (now_us (), NAMED_US), self->doctor->deadline_us);
+  for (;;) {
+    g_auto (GStrv) nobodys =
+        muster_checkpoint_directory_nobodys (muster_cli_storage (), self->directory);
+    if (g_strv_length (nobodys) == 0 || now_us () >= until_us)
+      return g_steal_pointer (&nobodys);
+    (void)muster_clock_wait_until (muster_system_clock (), now_us () + POLL_US, NULL, NULL);
+  }
+}
+
 /* Without a state file the job resumes from what its side file names, or not at all. */
 static void
 check_unnamed (const Look *self)
 {
-  g_auto (GStrv) nobodys =
-      muster_checkpoint_directory_nobodys (muster_cli_storage (), self->directory);
+  g_auto (GStrv) nobodys = await_names (self);
   if (g_strv_length (nobodys) == 0)
     return;
   g_autofree char *text =
@@ -335,6 +351,10 @@ read_checkpoints (Look *self)
   g_autoptr (GError) error = NULL, failure = NULL;
   g_autofree char *latest =
       muster_latest_checkpoint (muster_cli_storage (), self->directory, &error);
+  if (error == NULL && latest == NULL) {
+    check_unnamed (self);
+    latest = muster_latest_checkpoint (muster_cli_storage (), self->directory, &error);
+  }
   g_auto (GStrv) prefixes =
       muster_checkpoint_list (muster_cli_storage (), self->directory, &failure);
   for (char **it = prefixes; it != NULL && *it != NULL; it++)
@@ -344,8 +364,6 @@ read_checkpoints (Look *self)
     check_state_file (self, error);
   else
     read_order (self, latest);
-  if (error == NULL && latest == NULL)
-    check_unnamed (self);
   if (failure != NULL)
     add_unread (self, self->directory, "the directory", failure);
   if (error == NULL && failure == NULL && self->latest == NULL && self->listed->len == 0)

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, "tests/scenarios")
@@ -426,6 +427,22 @@ class Directories(TestCase):
         self.assertEqual(self.doctor(self.run_dir)["findings"], [])
         os.remove(self.file("checkpoint.muster"))
         self.assert_finds(self.doctor(self.run_dir), "checkpoint", "model.ckpt-40", "--from-files")
+
+    def test_a_checkpoint_that_is_just_being_published(self):
+        """Its files are there before the ones that name it."""
+        self.saved()
+        for name in "checkpoint", "checkpoint.muster":
+            os.rename(self.file(name), self.file(name) + ".later")
+
+        def publish():
+            for name in "checkpoint.muster", "checkpoint":
+                os.rename(self.file(name) + ".later", self.file(name))
+
+        publishing = threading.Timer(0.3, publish)
+        publishing.start()
+        found = self.doctor(self.run_dir)
+        publishing.join()
+        self.assertEqual(found["findings"], [])
 
     def test_a_state_file_that_is_damaged_or_names_none(self):
         self.saved()
