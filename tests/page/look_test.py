@@ -24,7 +24,7 @@ WIDTHS = (400, 1400)
 CUT_OFF = "[...document.querySelectorAll('section')].filter(s => s.scrollWidth > s.clientWidth).length"
 # The words of tables, and the numbers with units, that are broken between two lines.
 BROKEN = """[...document.querySelectorAll('td, th, dd, p, span')].flatMap(cell => [...cell.childNodes]).flatMap(node =>
-  [...(node.data || '').matchAll(node.parentNode.matches('td, th') ? /\\w+/g : /[\\d.]+\\s(ms|s|B|[KMG]B|%)/g)].filter(word => {
+  [...(node.data || '').matchAll(node.parentNode.matches('td, th') ? /\\w+/g : /[\\d.]+\\s(ms|s|B|[KMG]B|%)(?!\\w)/g)].filter(word => {
     const range = document.createRange();
     range.setStart(node, word.index);
     range.setEnd(node, word.index + word[0].length);
