@@ -22,7 +22,7 @@ import doc_test
 doc_test.PATIENCE = peer.WATCHDOG_SECONDS
 STEPS = "--steps=20000"  # of the examples
 FEWER, ENDLESS = "--steps=500", "--steps=1000000000"
-EXAMPLES = "/usr/share/muster/examples"
+EXAMPLES = '"$PREFIX"/share/muster/examples'
 EXAMPLE = "examples/cluster"
 PAGE = "docs/cluster.md"
 # What Slurm has on each node. srun takes from sbatch's environment what the command line doesn't set, and refuses more tasks than
