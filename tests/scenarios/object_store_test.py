@@ -19,8 +19,8 @@ FIXTURES = os.path.abspath("tests/fixtures")
 MUSTER = os.path.abspath("cli/muster")
 SAVE_MEMORY = os.path.abspath("tests/scenarios/save_memory")
 RUN = "s3://%s/run" % BUCKET
-# Under a sanitizer, each page meets a third of the commands, others than the page before.
-STEP = 3 if os.environ.get("MUSTER_SHORT") else 1
+# Each page meets a third of the commands, others than the page before; with --config=long all.
+STEP = 1 if os.environ.get("MUSTER_LONG") else 3
 
 # Saves and restores by the saver's own ops, as a program of TensorFlow's does.
 TENSORFLOW = """
