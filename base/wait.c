@@ -24,24 +24,28 @@ on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
   g_mutex_unlock (waiter->lock);
 }
 
+/* Connecting may call back at once, and disconnecting waits for a callback that runs: both happen
+ * without the lock. What was done meanwhile may be taken by another waiter, which isn't the end. */
 gboolean
 muster_wait_for (GCond *changed, GMutex *lock, MusterIsDone is_done, gpointer data,
                  gint64 deadline_us, GCancellable *cancellable)
 {
   Waiter waiter = {changed, lock};
-  gulong id = 0;
-  if (is_done (data))
-    return TRUE;
-  /* Connecting may call back at once, and disconnecting waits for a callback that runs. */
-  g_mutex_unlock (lock);
-  if (cancellable != NULL)
-    id = g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), &waiter, NULL);
-  g_mutex_lock (lock);
-  while (!is_done (data) && !g_cancellable_is_cancelled (cancellable) &&
-         muster_wait_change (changed, lock, deadline_us)) {
+  gboolean was_done = TRUE;
+  while (!is_done (data)) {
+    gulong id = 0;
+    if (!was_done)
+      return FALSE;
+    g_mutex_unlock (lock);
+    if (cancellable != NULL)
+      id = g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), &waiter, NULL);
+    g_mutex_lock (lock);
+    while (!(was_done = is_done (data)) && !g_cancellable_is_cancelled (cancellable) &&
+           muster_wait_change (changed, lock, deadline_us)) {
+    }
+    g_mutex_unlock (lock);
+    g_cancellable_disconnect (cancellable, id);
+    g_mutex_lock (lock);
   }
-  g_mutex_unlock (lock);
-  g_cancellable_disconnect (cancellable, id);
-  g_mutex_lock (lock);
-  return is_done (data);
+  return TRUE;
 }

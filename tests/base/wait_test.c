@@ -108,3 +108,22 @@ MUSTER_TEST (wait, returns_at_once_when_it_is_done_already)
   MUSTER_EXPECT_EQ (event.n_asked, 1);
   g_mutex_unlock (&event.lock);
 }
+
+/* It is done at the second question, and taken by another waiter before the third. */
+static gboolean
+is_taken_between (gpointer data)
+{
+  Event *event = data;
+  const int n = ++event->n_asked;
+  return n == 2 || n > 3;
+}
+
+MUSTER_TEST (wait, goes_on_when_another_waiter_was_faster)
+{
+  Event event = {0};
+  g_mutex_lock (&event.lock);
+  MUSTER_EXPECT_TRUE (muster_wait_for (&event.changed, &event.lock, is_taken_between, &event,
+                                       MUSTER_WAIT_FOREVER, NULL));
+  MUSTER_EXPECT_FALSE (g_mutex_trylock (&event.lock)); /* it is held */
+  g_mutex_unlock (&event.lock);
+}
