@@ -240,10 +240,12 @@ class ObjectStoreTest(peer.S3Test):
             self.muster(*self.trained(RUN, "--steps=60", "--save-every=20", "--fast-dir=%s,every=10" % fast))
             self.assertTrue(os.path.exists(fast + "/model.ckpt-60.index"))
             self.assertEqual(self.listed()[0]["prefix"], RUN + "/model.ckpt-60")
-            self.assertEqual(self.left_over(), [])
             self.assertIn("intact", self.muster("checkpoint", "verify", RUN))
             said = self.muster("checkpoint", "list", fast, RUN)
             self.assertRegex(said, r"model.ckpt-60 +%s .*latest" % re.escape(fast))
+        # The store may have done what a copy that was given up had asked for, after its removal: the next job removes it.
+        self.muster(*self.trained(RUN, "--steps=61", "--save-blocking"))
+        self.assertEqual(self.left_over(), [])
 
     def served(self, *more):
         server = self.start("serve", "--listen=localhost:0", *more)
