@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The result of `muster train`, and its exit code. */
 #include "checkpoint/state/checkpoint_look_private.h"
+#include "checkpoint/stores/default_storage.h"
 #include "cli/commands/train_event.h"
 #include "cli/commands/train_show.h"
 #include "cli/common/cli.h"
@@ -9,7 +10,6 @@
 #include "status/goodput.h"
 
 #include <math.h>
-#include <string.h>
 
 static const char *
 event_of (MusterExit code)
@@ -144,8 +144,8 @@ say_resume (MusterTrainShow *self, FILE *to)
 {
   if (self->durable == NULL)
     return;
-  if (strstr (self->durable, "://") != NULL ||
-      !muster_checkpoint_is_gone (muster_local_storage (), self->durable)) {
+  if (!muster_storage_is_local (NULL, self->durable) ||
+      !muster_checkpoint_is_gone (NULL, self->durable)) {
     muster_cli_say (to, "  the same command resumes from %s\n", self->durable);
     return;
   }
