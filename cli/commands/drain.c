@@ -5,14 +5,13 @@
 #include "cli/common/master_status.h"
 #include "cli/output/json.h"
 #include "master/announcement.h"
+#include "train/monitored/hook_private.h"
 
 #include <string.h>
 
 #define METHOD   "/muster.Readiness/Drain"
 #define POLL_US  (100 * MUSTER_MILLISECOND)
 #define GRACE_US (30 * MUSTER_SECOND)
-/* A worker trains on after that (train/position/position_hook.c). */
-#define LONGEST_HOLD_US (60 * MUSTER_SECOND)
 
 static const char summary[] =
     "Asks the chiefs at a server, or at a job's coordinator, to save, and the tasks of their\n"
@@ -114,7 +113,7 @@ static gint64
 holds_us (const Drain *self)
 {
   const gint64 began_us = self->until_us - self->grace_us;
-  const gint64 until_us = began_us + MIN (self->grace_us, LONGEST_HOLD_US);
+  const gint64 until_us = began_us + MIN (self->grace_us, MUSTER_HOLD_US);
   return MAX (until_us - muster_clock_now_us (muster_system_clock ()), 0);
 }
 

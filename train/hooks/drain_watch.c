@@ -4,6 +4,7 @@
 #include "base/cancel_link_private.h"
 #include "base/error.h"
 #include "session/manager.h"
+#include "train/monitored/hook_private.h"
 #include "train/monitored/run_context_private.h"
 
 /* The time limit of an announcement; it is repeated with the next renewal of the lease. */
@@ -13,8 +14,6 @@
 #define ANSWER_US (5 * MUSTER_SECOND)
 /* A master that still runs this long after its announced instant doesn't stop. */
 #define PATIENCE_US (10 * MUSTER_SECOND)
-/* A worker that is held trains on after that (train/position/position_hook.c). */
-#define LONGEST_HOLD_US (60 * MUSTER_SECOND)
 /* What an instant that is told again differs by, without being another one. */
 #define SAME_US MUSTER_SECOND
 
@@ -94,11 +93,12 @@ outlasts_hold (MusterDrainWatch *self, const MusterSaveCall *call)
   (void)muster_lease_is_draining (self->lease, &self->heard_us);
   if (self->heard_us <= muster_deadline_after (before_us, SAME_US))
     return FALSE;
-  const gboolean outlasts = self->heard_us > muster_deadline_after (self->held_us, LONGEST_HOLD_US);
-  announce (self, outlasts ? MUSTER_DRAIN_OFFERED : MUSTER_DRAIN_SAVED, call->cancellable);
-  if (outlasts)
-    self->heard_us = 0;
-  return outlasts;
+  if (self->heard_us <= muster_deadline_after (self->held_us, MUSTER_HOLD_US)) {
+    announce (self, MUSTER_DRAIN_SAVED, call->cancellable);
+    return FALSE;
+  }
+  self->heard_us = 0;
+  return TRUE;
 }
 
 gboolean
@@ -114,9 +114,8 @@ muster_drain_watch_await_end (MusterDrainWatch *self, const MusterSaveCall *call
     g_autoptr (GError) gone = NULL;
     if (g_cancellable_is_cancelled (cancelled))
       return TRUE;
-    if (outlasts_hold (self, call))
-      return TRUE;
-    if (now_us >= muster_deadline_after (self->heard_us, PATIENCE_US)) {
+    if (outlasts_hold (self, call) ||
+        now_us >= muster_deadline_after (self->heard_us, PATIENCE_US)) {
       announce (self, MUSTER_DRAIN_OFFERED, call->cancellable);
       return TRUE;
     }

@@ -5,6 +5,9 @@
 
 G_BEGIN_DECLS
 
+/* How long a task that is held waits until it trains on, unless its options say otherwise. */
+#define MUSTER_HOLD_US (60 * MUSTER_SECOND)
+
 /* Call the hook's functions, any of which may be missing. */
 void muster_hook_measure (MusterHook *self, MusterGoodputMeter *meter);
 gboolean muster_hook_begin (MusterHook *self, MusterScaffold *scaffold, GError **error);

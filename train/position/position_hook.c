@@ -3,13 +3,13 @@
 #include "base/error.h"
 #include "base/require_private.h"
 #include "master/master.h"
+#include "train/monitored/hook_private.h"
 #include "train/position/batches_private.h"
 #include "train/position/position_hook_private.h"
 
 #include <string.h>
 
 #define DEFAULT_SETTLE_US (5 * MUSTER_SECOND)
-#define DEFAULT_HOLD_US   (60 * MUSTER_SECOND)
 #define DEFAULT_OTHERS_US (30 * 60 * MUSTER_SECOND)
 
 G_DEFINE_FINAL_TYPE (MusterPositionHook, muster_position_hook, MUSTER_TYPE_HOOK)
@@ -401,7 +401,7 @@ muster_position_hook_new (const MusterPositionOptions *options, GError **error)
     (void)muster_batches_ref (options->batches);
   self->options.others_us = options->others_us > 0 ? options->others_us : DEFAULT_OTHERS_US;
   self->settle_us = options->settle_us > 0 ? options->settle_us : DEFAULT_SETTLE_US;
-  self->options.hold_us = options->hold_us > 0 ? options->hold_us : DEFAULT_HOLD_US;
+  self->options.hold_us = options->hold_us > 0 ? options->hold_us : MUSTER_HOLD_US;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->own.task = options->task;
   if (options->slots != NULL)
