@@ -381,19 +381,38 @@ check_common (const char *command, MusterCliWants wants, MusterCliOptions *optio
          muster_cli_duration (options->timeout, &options->timeout_us, error);
 }
 
+/* "; give DIR without the option: `muster doctor run`" where the usage has the place that other
+ * commands take by this option. */
+static char *
+place_text (const char *usage, const char *name, const char *value)
+{
+  const char *place = strcmp (name, "master") == 0           ? "TARGET"
+                      : strcmp (name, "checkpoint-dir") == 0 ? "DIR"
+                                                             : NULL;
+  if (place == NULL || usage == NULL || strstr (usage, place) == NULL)
+    return NULL;
+  return g_strdup_printf ("; give %s without the option: `%s %s`", place, g_get_prgname (),
+                          *value != '\0' ? value : place);
+}
+
 /* GLib names an unknown option: "Unknown option --stesp=3". */
 static void
-suggest_option (const GArray *entries, GError *error)
+suggest_option (const char *usage, const GArray *entries, GError *error)
 {
   MusterNearest nearest;
   const char *option = strstr (error->message, "--");
   if (!g_error_matches (error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION) || option == NULL)
     return;
-  g_autofree char *name = g_strndup (option + 2, strcspn (option + 2, "="));
-  muster_nearest_begin (&nearest, name);
-  for (guint i = 0; i < entries->len; i++)
-    muster_nearest_try (&nearest, g_array_index (entries, GOptionEntry, i).long_name);
-  g_autofree char *meant = muster_nearest_text (&nearest, "--");
+  const gsize length = strcspn (option + 2, "=");
+  g_autofree char *name = g_strndup (option + 2, length);
+  const char *value = option + 2 + length;
+  g_autofree char *meant = place_text (usage, name, *value == '=' ? value + 1 : value);
+  if (meant == NULL) {
+    muster_nearest_begin (&nearest, name);
+    for (guint i = 0; i < entries->len; i++)
+      muster_nearest_try (&nearest, g_array_index (entries, GOptionEntry, i).long_name);
+    meant = muster_nearest_text (&nearest, "--");
+  }
   g_autofree char *before = error->message;
   error->message = g_strconcat (before, meant, NULL);
 }
@@ -439,7 +458,7 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
   g_autoptr (GError) failure = NULL;
   if (parse_words (context, wants, options, &words, rest, &failure))
     return check_common (command, wants, options, error);
-  suggest_option (all, failure);
+  suggest_option (usage, all, failure);
   g_propagate_prefixed_error (error, g_steal_pointer (&failure), "%s: ", command);
   return FALSE;
 }

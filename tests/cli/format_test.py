@@ -278,6 +278,11 @@ class Help(Case):
                             (["checkpoint", "vaporise"], "unknown verb 'vaporise'\n"),
                             (["train", "--stesp=3"], "train: Unknown option --stesp=3; did you mean '--steps'?\n"),
                             (["checkpoint", "list", "--varify", "run"], "Unknown option --varify; did you mean '--verify'?\n"),
+                            (["status", "--master=grpc://h:1"], "--master=grpc://h:1; give TARGET without the option: `muster status grpc://h:1`\n"),
+                            (["doctor", "--master", "grpc://h:1"], "--master; give TARGET without the option: `muster doctor TARGET`\n"),
+                            (["doctor", "--checkpoint-dir=run"], "give DIR without the option: `muster doctor run`\n"),
+                            (["checkpoint", "list", "--checkpoint-dir=run"], "give DIR without the option: `muster checkpoint list run`\n"),
+                            (["inspect", "--master=local"], "inspect: Unknown option --master=local\n"),
                             (["wait", "--elsewhere"], "wait: Unknown option --elsewhere\n")):
             self.assertIn(said, run(*words, code=3).stderr.decode())
 
