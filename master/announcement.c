@@ -105,6 +105,8 @@ muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *l
   self->durable_step = later->durable_step;
   self->durable_age_us = later->durable_age_us;
   put (&self->durable, later->durable);
+  if (later->step < 0) /* a save is announced at once, a step once a second */
+    self->step = MAX (self->step, later->durable_step);
 }
 
 /* Compares everything except the age. */

@@ -198,8 +198,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterAnnouncement, muster_announcement_free)
  *
  * Updates it: phase (unless UNKNOWN), step and durable checkpoint (unless -1), saves and goodput
  * (unless %NULL), detail (%NULL keeps it while the phase stays the same), holder (%NULL keeps it),
- * ended (%NULL keeps it), drain (NONE keeps it) and
- * failed (which stays).
+ * ended (%NULL keeps it), drain (NONE keeps it) and failed (which stays). A durable checkpoint
+ * without a step brings its own, if that is later.
  */
 void muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *later);
 

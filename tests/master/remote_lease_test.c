@@ -137,8 +137,8 @@ MUSTER_TEST (RemoteLease, reports_phases_and_keeps_what_they_leave_open)
   MUSTER_EXPECT_NO_ERROR (error);
   expect_next (f.registry.announced, "epoch=4 restoring step=-1 durable=-1  model.ckpt-7");
   expect_next (f.registry.announced, "epoch=4 training step=-1 durable=-1  ");
-  expect_next (f.registry.announced, "epoch=4 unknown step=-1 durable=9 model.ckpt-9 (old) ");
-  expect_next (f.registry.announced, "epoch=4 over step=-1 durable=9 model.ckpt-9 (old) ");
+  expect_next (f.registry.announced, "epoch=4 unknown step=9 durable=9 model.ckpt-9 (old) ");
+  expect_next (f.registry.announced, "epoch=4 over step=9 durable=9 model.ckpt-9 (old) ");
 }
 
 static const char *const renewal = "epoch=4 unknown step=-1 durable=-1  ";

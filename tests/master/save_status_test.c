@@ -110,6 +110,27 @@ MUSTER_TEST (SaveStatus, is_kept_by_announcements)
   MUSTER_EXPECT_FALSE (muster_announcement_equal (copy, &kept));
 }
 
+/* Steps are announced once a second, a save at once. */
+MUSTER_TEST (Announcement, of_a_save_brings_its_step_where_that_was_not_announced_yet)
+{
+  g_auto (MusterAnnouncement) kept = MUSTER_ANNOUNCEMENT_INIT;
+  MusterAnnouncement step = MUSTER_ANNOUNCEMENT_INIT, save = MUSTER_ANNOUNCEMENT_INIT;
+  step.step = 180;
+  save.durable_step = 200;
+  muster_announcement_merge (&kept, &step);
+  muster_announcement_merge (&kept, &save);
+  MUSTER_EXPECT_EQ (kept.step, 200);
+  step.step = 230;
+  muster_announcement_merge (&kept, &step);
+  save.durable_step = 210; /* it was copied to another tier meanwhile */
+  muster_announcement_merge (&kept, &save);
+  MUSTER_EXPECT_EQ (kept.step, 230);
+  save.step = 100; /* of an older checkpoint that was restored */
+  save.durable_step = 100;
+  muster_announcement_merge (&kept, &save);
+  MUSTER_EXPECT_EQ (kept.step, 100);
+}
+
 MUSTER_TEST (GoodputMessage, brings_the_same_and_nothing_impossible)
 {
   const MusterGoodput goodput = {.began_us = 1600000000000000,
