@@ -17,7 +17,7 @@ FAIL = re.compile(r"\bmuster_fail \(")
 CODE = re.compile(r"MUSTER_ERROR_[A-Z_]+$")
 STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
 CONVERSION = re.compile(r"%[-+ #0]*[\d*]*(?:\.[\d*]+)?[hlzjt]*[diouxXeEfgGscp]")
-FORMATS = re.compile(r"\bG_G\w+_FORMAT\b|\bPRI\w+\b|\bG_GSIZE_FORMAT\b")
+PIECE = re.compile(STRING.pattern + r"|\bG_G\w+_FORMAT\b|\bPRI\w+\b|\b([A-Z][A-Z0-9_]+)\b")  # of a format
 ROW = re.compile(r"^\| ((?:`[A-Z_]+`[^|]*)) \| (.*?) \|$", re.MULTILINE)
 SUBCLASS = re.compile(r'^_status\("(\w+)", globals\(\)\["(\w+)"\]', re.MULTILINE)
 MOST_FUNCTIONS = 6
@@ -81,9 +81,9 @@ def formats_of(argument):
 
 def message_of(formatted):
     """A format as a reader sees it: … where a value stands."""
-    text = "".join(STRING.findall(FORMATS.sub('"s"', formatted)))
+    text = "".join("s" if piece.lastindex is None else "%s" if piece[2] else piece[1] for piece in PIECE.finditer(formatted))
     text = text.replace('\\"', '"').replace("\\n", " ").replace("\\\\", "\\")
-    return re.sub(r"%(?=s)|\x00", "%", CONVERSION.sub("…", text)).replace("%%", "%").strip()
+    return re.sub(r"%(?=s)|\x00", "%", re.sub("…+", "…", CONVERSION.sub("…", text))).replace("%%", "%").strip()
 
 
 def failures_in(body, path):

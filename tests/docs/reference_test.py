@@ -84,6 +84,11 @@ class Errors(unittest.TestCase):
         found = errors.index({"saver/a.c": CONDITIONAL}, [gir.Symbol("Muster", "function", "muster_a", "", "", "", 0)])
         self.assertEqual(list(found["NOT_FOUND"]), ["no file", "no folder: …", "no store?"])
 
+    def test_what_a_macro_adds_is_left_out_as_a_value_is(self):
+        for written, read in (('"no file; " HINT', "no file; …"), ('"op \'" PREFIX "%s\' is missing"', "op '…' is missing"),
+                              ('"in %" G_GINT64_FORMAT " s"', "in … s"), ('"of MUSTER %d"', "of MUSTER …")):
+            self.assertEqual(errors.message_of(written), read)
+
 
 class KindsOfLinks(unittest.TestCase):
     def test_the_name_decides(self):
