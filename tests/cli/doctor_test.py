@@ -283,8 +283,9 @@ class Jobs(TestCase):
         first, second = (self.serve()[1] for _ in range(2))
         words = [WITHOUT_END, "--checkpoint-dir=" + self.run_dir, "--save-secs=1h"]
         one = self.train(first, *words)
+        one.expect('"event":"saved"')  # a save that goes on would fail, and end it
         self.train(second, *words)
-        found = self.doctor(self.run_dir)
+        found = self.await_finding("directory", self.run_dir)
         self.assert_finds(found, "directory", "PID %d is still running" % one.process.pid, "it was replaced by the chief of", "end it", severity="warning")
         found = self.doctor(first, self.run_dir)
         self.assertTrue(any("another job has taken it" in finding["what"] for finding in found["findings"]), found)
