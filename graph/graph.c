@@ -27,6 +27,7 @@ struct _MusterGraph {
   GBytes *bytes; /* atomic, (owned) (nullable) for an extension until asked for */
   gint has_hash; /* atomic; once set, hash is constant */
   guint64 hash;
+  GHashTable *variables; /* atomic, (owned) (nullable) until asked for */
 
   GMutex parsing;        /* held while all of the following is created */
   gint is_parsed;        /* atomic; once set, all that follows is constant */
@@ -71,6 +72,7 @@ muster_graph_unref (MusterGraph *self)
   g_mutex_clear (&self->lock);
   g_mutex_clear (&self->parsing);
   g_clear_pointer (&self->bytes, g_bytes_unref);
+  g_clear_pointer (&self->variables, g_hash_table_unref);
   g_clear_error (&self->verdict);
   muster_node_table_clear (&self->nodes);
   g_clear_pointer (&self->extra, g_bytes_unref);
@@ -284,4 +286,57 @@ muster_graph_split_input (const char *input, char **name)
   const gint32 output = muster_node_input_split (input, &start, &size);
   *name = g_strndup (start, size);
   return output == MUSTER_NODE_ZERO ? 0 : output;
+}
+
+/* --- variables --- */
+
+/* By TensorFlow's rules, as in set_resource () of engine/run/plan_make.c: a reference variable
+ * without a shared name has the node's. */
+static char *
+name_of_variable (const MusterNode *node, gboolean is_handle)
+{
+  g_autofree char *name = muster_node_string (node, "shared_name");
+  if (name != NULL && *name != '\0')
+    return g_steal_pointer (&name);
+  return is_handle ? NULL : g_strdup (node->name);
+}
+
+static void
+add_variable (GHashTable *variables, const MusterNode *node)
+{
+  const gboolean is_handle = strcmp (node->kind->op, "VarHandleOp") == 0;
+  g_autofree char *container = muster_node_string (node, "container");
+  char *name = name_of_variable (node, is_handle);
+  if (name == NULL)
+    return;
+  char *key = g_strdup_printf ("%s\n%s\n%s\n%s", is_handle ? "resource" : "reference",
+                               node->kind->device, container != NULL ? container : "", name);
+  g_hash_table_replace (variables, key, name);
+}
+
+static GHashTable *
+find_variables (MusterGraph *self)
+{
+  static const char *const ops[] = {"VarHandleOp", "VariableV2", "Variable", NULL};
+  GHashTable *variables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  const gsize n = muster_graph_n_nodes (self);
+  for (gsize i = 0; i < n; i++) {
+    const MusterNode *node = muster_graph_node (self, i);
+    if (g_strv_contains (ops, node->kind->op))
+      add_variable (variables, node);
+  }
+  return variables;
+}
+
+GHashTable *
+muster_graph_variables (MusterGraph *self)
+{
+  if (g_atomic_pointer_get (&self->variables) != NULL)
+    return self->variables;
+  g_autoptr (GHashTable) variables = find_variables (self);
+  g_mutex_lock (&self->lock);
+  if (self->variables == NULL)
+    g_atomic_pointer_set (&self->variables, g_steal_pointer (&variables));
+  g_mutex_unlock (&self->lock);
+  return self->variables;
 }

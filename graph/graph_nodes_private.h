@@ -64,6 +64,11 @@ char *muster_node_string (const MusterNode *node, const char *name);
  * at most max sizes to dims; -1 is an unknown size. */
 int muster_node_shape (const MusterNode *node, const char *name, gint64 *dims, int max);
 
+/* The variables of the nodes, by what identifies one on a master: kind, device, container and name.
+ * Two graphs with the same key share the variable. (element-type utf8 utf8) The values are the
+ * variables' names. Computed once and kept; any thread. */
+GHashTable *muster_graph_variables (MusterGraph *self);
+
 /* A graph's VersionDef. */
 typedef struct {
   gint32 producer; /* of the TensorFlow that made it; 0: none is given */

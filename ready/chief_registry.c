@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The chiefs of a server's models: who may claim, which phase each announced, when a lease is
  * lost. may_claim () has the rules: a living chief yields only to a higher epoch, or to a claim
- * that takes over. */
+ * that takes over. overwrites_nobody () keeps another model from its variables. */
 #include "ready/chief_registry_private.h"
 
 #include "base/safe_text_private.h"
+#include "graph/graph_nodes_private.h"
 #include "ready/chief_gate_private.h"
 #include "ready/lease_look_private.h"
 #include "ready/model_log_private.h"
+
+#include <string.h>
 
 #define MAX_MODELS 10000
 #define MAX_NAME   256
@@ -428,6 +431,73 @@ add (MusterChiefRegistry *self, const MusterClaim *claim, gint64 now_us, char **
   return model;
 }
 
+/* The name of a variable that both have, the first in alphabetical order; NULL: none. */
+static const char *
+find_shared (MusterGraph *graph, MusterGraph *other)
+{
+  GHashTable *others = muster_graph_variables (other);
+  const char *found = NULL;
+  GHashTableIter iter;
+  gpointer key, name;
+  g_hash_table_iter_init (&iter, muster_graph_variables (graph));
+  while (g_hash_table_iter_next (&iter, &key, &name))
+    if (g_hash_table_contains (others, key) && (found == NULL || strcmp (name, found) < 0))
+      found = name;
+  return found;
+}
+
+static gboolean
+refuse_shared (const MusterClaim *claim, const char *variable, const Model *other, gint64 now_us,
+               GError **error)
+{
+  g_autoptr (MusterAnnouncement) chief = describe (other, now_us);
+  g_autofree char *text = muster_announcement_describe (chief);
+  g_autofree char *shown = muster_safe_text (variable, -1, SHOWN_NAME);
+  return muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS,
+                      "the variable '%s' of '%s' is also one of '%s', whose chief is %s; models on "
+                      "one master share variables of the same name: use another master, or end "
+                      "that job first (SIGTERM)",
+                      shown, claim->model, chief->model, text);
+}
+
+/* Another model with variables of the same names would lose its values when this one is prepared,
+ * so it keeps them while its chief lives. */
+static gboolean
+overwrites_nobody (MusterChiefRegistry *self, const MusterClaim *claim, MusterGraph *graph,
+                   gint64 now_us, GError **error)
+{
+  GHashTableIter iter;
+  gpointer name, value;
+  if (graph == NULL || (claim->take_over && !claim->spares_living))
+    return TRUE;
+  g_hash_table_iter_init (&iter, self->models);
+  while (g_hash_table_iter_next (&iter, &name, &value)) {
+    const Model *other = find (self, name, now_us);
+    if (!other->chief.alive || other->chief.phase == MUSTER_CHIEF_OVER || other->graph == NULL ||
+        strcmp (name, claim->model) == 0)
+      continue;
+    const char *variable = find_shared (graph, other->graph);
+    if (variable != NULL)
+      return refuse_shared (claim, variable, other, now_us, error);
+  }
+  return TRUE;
+}
+
+/* The model, if the claim is granted; *stood is what a claimant is told of it. */
+static Model *
+admit (MusterChiefRegistry *self, const MusterClaim *claim, const char *who, MusterGraph *graph,
+       gint64 now_us, MusterAnnouncement **stood, char **forgotten, GError **error)
+{
+  Model *model = find (self, claim->model, now_us);
+  if ((model != NULL && !may_claim (model, claim, who, now_us, error)) ||
+      !overwrites_nobody (self, claim, graph, now_us, error))
+    return NULL;
+  if (model == NULL)
+    return add (self, claim, now_us, forgotten, error);
+  *stood = describe_before (model, graph, now_us);
+  return model;
+}
+
 gint64
 muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim, const char *who,
                              MusterGraph *graph, MusterAnnouncement **before, GError **error)
@@ -441,16 +511,12 @@ muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim
   gboolean was_lost = FALSE; /* and nobody was told yet */
   gint64 epoch = 0;
   gint64 now_us = muster_clock_now_us (self->clock);
-  if (graph != NULL)
-    (void)muster_graph_hash (graph); /* computed here, without the lock */
+  if (graph != NULL) { /* computed here, without the lock */
+    (void)muster_graph_hash (graph);
+    (void)muster_graph_variables (graph);
+  }
   g_mutex_lock (&self->lock);
-  Model *model = find (self, claim->model, now_us);
-  if (model == NULL)
-    model = add (self, claim, now_us, &forgotten, error);
-  else if (may_claim (model, claim, who, now_us, error))
-    stood = describe_before (model, graph, now_us);
-  else
-    model = NULL;
+  Model *model = admit (self, claim, who, graph, now_us, &stood, &forgotten, error);
   if (model != NULL) {
     was_lost = model->is_unreported;
     grant (self, model, claim, who != NULL ? who : "", graph, now_us);

@@ -15,7 +15,9 @@ G_BEGIN_DECLS
  *   - a job that is over can't be claimed again;
  *   - take_over ignores a living chief (with spares_living only the same process's) and the end of
  *     the job, but an epoch below the highest is still refused, since it identifies a replaced
- * chief.
+ *     chief;
+ *   - a model that shares a variable with another one, whose chief lives, is refused, but for
+ *     take_over without spares_living: preparing it would overwrite that one's values.
  *
  * A chief whose lease ran out or was released may return with its epoch: the same process continues
  * in its phase.
@@ -58,10 +60,10 @@ gint64 muster_chief_registry_lease_us (MusterChiefRegistry *self);
 /* TRUE for 1 to 256 printable bytes; otherwise INVALID_ARGUMENT, which begins with what. */
 gboolean muster_chief_registry_check_name (const char *what, const char *name, GError **error);
 
-/* Claims a model. Returns the epoch, or 0 with FAILED_PRECONDITION, OUT_OF_RANGE, INVALID_ARGUMENT
- * or RESOURCE_EXHAUSTED. The chief is STARTING until it announces a phase, and the model not
- * prepared. graph (nullable) is the chief's, and is compared with the previous chief's. *before
- * (nullable out, transfer full) as in muster_session_claim (). */
+/* Claims a model. Returns the epoch, or 0 with FAILED_PRECONDITION, OUT_OF_RANGE, INVALID_ARGUMENT,
+ * ALREADY_EXISTS or RESOURCE_EXHAUSTED. The chief is STARTING until it announces a phase, and the
+ * model not prepared. graph (nullable) is the chief's, and is compared with the previous chief's.
+ * *before (nullable out, transfer full) as in muster_session_claim (). */
 gint64 muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim,
                                     const char *who, MusterGraph *graph,
                                     MusterAnnouncement **before, GError **error);

@@ -90,7 +90,8 @@ MusterGraph *muster_session_manager_graph (MusterSessionManager *self);
  * A model with a name is claimed right after CreateSession. FAILED_PRECONDITION and FENCED: a
  * living chief holds it, or took it during the operation, or (unless `overwrite`) another chief
  * prepared it, nothing was restored, and the init ops would overwrite it. OUT_OF_RANGE and OVER:
- * its job has ended.
+ * its job has ended. ALREADY_EXISTS: another model, whose chief lives, has a variable of the same
+ * name.
  *
  * Returns: (transfer full): the session
  */

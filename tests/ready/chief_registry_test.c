@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/graph_builder.h"
 #include "ready/chief_registry_private.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"
@@ -587,6 +588,91 @@ MUSTER_TEST (ChiefRegistry, keeps_the_graph_of_the_last_chief)
 
   MUSTER_EXPECT_TRUE (kept == graph);
   MUSTER_EXPECT_NULL (none);
+}
+
+typedef struct {
+  const char *op;
+  const char *node;
+  const char *shared_name;
+  const char *container;
+  const char *device;
+} Variable;
+
+/* Claims a model whose graph has this variable: its epoch, or 0 with an error. */
+static gint64
+claim_with (Fixture *f, const MusterClaim *claim, const Variable *variable, GError **error)
+{
+  g_autoptr (GError) own = NULL;
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  muster_graph_builder_node (builder, variable->op, variable->node);
+  muster_graph_builder_attr_string (builder, "shared_name", variable->shared_name);
+  muster_graph_builder_attr_string (builder, "container", variable->container);
+  if (*variable->device != '\0')
+    muster_graph_builder_device (builder, variable->device);
+  muster_graph_builder_node (builder, "NoOp", "init");
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &own);
+  MUSTER_EXPECT_NO_ERROR (own);
+  return muster_chief_registry_claim (f->registry, claim, "host:1", graph, NULL, error);
+}
+
+static const Variable of_digits = {"VarHandleOp", "w", "w", "", ""};
+static const MusterClaim digits_claim = {.model = "digits", .task = "chief:0"};
+
+MUSTER_TEST (ChiefRegistry, refuses_a_model_that_would_overwrite_a_living_chiefs_variables)
+{
+  g_auto (Fixture) f = fixture ();
+  g_autoptr (GError) error = NULL;
+  const Variable same = {"VarHandleOp", "another/node", "w", "", ""};
+  const MusterClaim other = {.model = "other"};
+  const MusterClaim overwriting = {.model = "other", .take_over = TRUE, .spares_living = TRUE};
+  const MusterClaim whoever = {.model = "other", .take_over = TRUE};
+  MUSTER_ASSERT_TRUE (claim_with (&f, &digits_claim, &of_digits, &error) == 1);
+
+  EXPECT_REFUSED (claim_with (&f, &other, &same, &error_), MUSTER_ERROR_ALREADY_EXISTS,
+                  "the variable 'w' of 'other' is also one of 'digits', whose chief is chief:0 "
+                  "(host:1), starting for 0 µs");
+  EXPECT_REFUSED (claim_with (&f, &overwriting, &same, &error_), MUSTER_ERROR_ALREADY_EXISTS, "w");
+  MUSTER_EXPECT_FALSE (muster_chief_registry_knows (f.registry, "other"));
+  MUSTER_EXPECT_EQ (claim_with (&f, &digits_claim, &of_digits, NULL), 0); /* its own rules hold */
+  MUSTER_EXPECT_EQ (claim_with (&f, &whoever, &same, &error), 1);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (ChiefRegistry, grants_a_model_whose_variables_are_nobody_elses)
+{
+  static const Variable others[] = {
+      {"VarHandleOp", "w", "v", "", ""},       {"VariableV2", "w", "", "", ""},
+      {"VarHandleOp", "w", "w", "mine", ""},   {"VarHandleOp", "w", "", "", ""},
+      {"VarHandleOp", "w", "w", "", "/cpu:7"}, {"NoOp", "w", "w", "", ""},
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS (others); i++) {
+    g_auto (Fixture) f = fixture ();
+    g_autoptr (GError) error = NULL;
+    const MusterClaim other = {.model = "other"};
+    MUSTER_ASSERT_TRUE (claim_with (&f, &digits_claim, &of_digits, &error) == 1);
+    MUSTER_EXPECT_EQ (claim_with (&f, &other, &others[i], &error), 1);
+    MUSTER_EXPECT_NO_ERROR (error);
+  }
+}
+
+MUSTER_TEST (ChiefRegistry, grants_the_variables_of_a_chief_that_is_gone)
+{
+  for (int how = 0; how < 3; how++) {
+    g_auto (Fixture) f = fixture ();
+    g_autoptr (GError) error = NULL;
+    const MusterClaim other = {.model = "other"};
+    MUSTER_ASSERT_TRUE (claim_with (&f, &digits_claim, &of_digits, &error) == 1);
+    if (how == 0)
+      muster_chief_registry_release (f.registry, "digits", 1);
+    else if (how == 1)
+      EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_OVER, 3);
+    else
+      pass (&f, 16); /* over its lease */
+    if (how == 2)    /* a listener may have to look twice before a silence counts */
+      (void)muster_chief_registry_expire (f.registry), pass (&f, 16);
+    MUSTER_EXPECT_EQ (claim_with (&f, &other, &of_digits, &error), 1);
+    MUSTER_EXPECT_NO_ERROR (error);
+  }
 }
 
 /* Claims with a graph of these bytes, and returns what stood before (transfer full). */

@@ -72,6 +72,24 @@ class ChiefsTest(processes.TestCase):
                            "--timeout=30", code=4)
         self.assertIn("'digits' is already initialised (by ", said)
 
+    def test_a_model_does_not_overwrite_the_variables_of_another_one_that_is_trained(self):
+        _, target = self.serve()
+        words = ["--meta-graph=" + DIGITS, "--master=" + target]
+        train = [peer.MUSTER, "train", *words, "--feed=x:0=@" + peer.fixture("digits_x.npy"), "--feed=y:0=@" + peer.fixture("digits_y.npy"),
+                 "--steps=1000000000", "--json"]
+        first = self.start(*train)
+        first.expect('"event":"step"')
+        second = self.start(*train, "--model=other")
+        self.expect_end(second, 3, "the variable 'beta1_power' of 'other' is also one of 'digits', whose chief is chief:0 (",
+                        "use another master, or end that job first")
+        for also in ([], ["--overwrite"]):
+            peer.muster("prepare", *words, "--model=other", *also, code=3)
+        peer.muster("prepare", "--meta-graph=" + peer.fixture("linreg.meta"), "--master=" + target)  # shares none
+        self.assertIsNone(first.process.poll(), first.text())
+        first.signal(signal.SIGTERM)
+        first.wait(30)
+        peer.muster("prepare", *words, "--model=other")
+
 
 if __name__ == "__main__":
     peer.main()

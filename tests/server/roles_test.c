@@ -5,6 +5,7 @@
 #include "tests/server/served.h"
 
 #include "engine/session/local_master.h"
+#include "graph/graph_builder.h"
 #include "master/remote/remote_master.h"
 
 typedef struct {
@@ -77,6 +78,20 @@ new_session (MusterMaster *master, GError **error)
 {
   g_autoptr (MusterGraph) graph = served_graph (NULL);
   return muster_master_create_session (master, graph, NULL, test_deadline (), NULL, error);
+}
+
+/* Of a model that shares no variable with that one. */
+static MusterSession *
+new_session_of_letters (MusterMaster *master, GError **error)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
+  muster_graph_builder_variable (b, "letters/v", one);
+  muster_graph_builder_group (b, "init", (const char *const[]){"letters/v/Assign", NULL});
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (b, error);
+  return graph != NULL
+             ? muster_master_create_session (master, graph, NULL, test_deadline (), NULL, error)
+             : NULL;
 }
 
 static MusterLease *
@@ -171,7 +186,7 @@ MUSTER_TEST (Roles, a_chief_does_not_reset_anothers_model)
   g_autoptr (GError) error = NULL;
   g_autoptr (GError) refused = NULL;
   g_autoptr (MusterSession) session = new_session (one, &error);
-  g_autoptr (MusterSession) other_session = new_session (another, &error);
+  g_autoptr (MusterSession) other_session = new_session_of_letters (another, &error);
   g_autoptr (MusterLease) lease = claim (session, "digits", FALSE, &error);
   g_autoptr (MusterLease) other_lease = claim (other_session, "letters", FALSE, &error);
   MUSTER_ASSERT_NO_ERROR (error);
