@@ -743,9 +743,10 @@ muster_announce_service_enter (MusterAnnounceService *self)
   muster_rpc_server_require (self->server->rpc, "/muster.Readiness/Drain", MUSTER_ROLE_ADMIN);
 }
 
-/* TRUE if the caller holds the lease, by the same connection, and hasn't taken it from another. */
+/* TRUE if the caller holds the lease, by the same connection; with may_oust also if it has taken it
+ * from another. */
 static gboolean
-is_callers (MusterAnnounceService *self, MusterRpcCall *call, const char *model)
+is_callers (MusterAnnounceService *self, MusterRpcCall *call, const char *model, gboolean may_oust)
 {
   g_autofree char *caller = muster_rpc_call_caller (call);
   gboolean is_same = FALSE;
@@ -753,7 +754,8 @@ is_callers (MusterAnnounceService *self, MusterRpcCall *call, const char *model)
   Lease *lease = g_hash_table_lookup (self->leases, model);
   if (lease != NULL) {
     g_mutex_lock (&lease->lock);
-    is_same = lease->call != NULL && !lease->has_ousted && g_str_equal (lease->caller, caller) &&
+    is_same = lease->call != NULL && (may_oust || !lease->has_ousted) &&
+              g_str_equal (lease->caller, caller) &&
               g_str_equal (muster_rpc_call_peer (lease->call), muster_rpc_call_peer (call));
     g_mutex_unlock (&lease->lock);
   }
@@ -761,17 +763,49 @@ is_callers (MusterAnnounceService *self, MusterRpcCall *call, const char *model)
   return is_same;
 }
 
+/* Whether a chief is at work with variables of this server. */
+static gboolean
+is_at_work (MusterAnnounceService *self, const MusterAnnouncement *chief)
+{
+  return chief->alive && chief->phase != MUSTER_CHIEF_OVER &&
+         !muster_chief_registry_is_elsewhere (self->server->registry, chief->model);
+}
+
+/* An administrator resets what it likes, but not as the chief of a model, for whose sake alone
+ * another one's would lose what it has trained. */
+static gboolean
+may_administrator_reset (MusterAnnounceService *self, MusterRpcCall *caller,
+                         const GPtrArray *models, GError **error)
+{
+  const MusterAnnouncement *other = NULL;
+  guint n_own = 0;
+  for (guint i = 0; i < models->len; i++) {
+    const MusterAnnouncement *chief = models->pdata[i];
+    if (is_callers (self, caller, chief->model, TRUE))
+      n_own++;
+    else if (is_at_work (self, chief))
+      other = chief;
+  }
+  if (n_own == 0 || other == NULL)
+    return TRUE;
+  g_autofree char *text = muster_announcement_describe (other);
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "Reset also ends '%s', whose chief is %s; use another master, or end that "
+                      "job first (SIGTERM)",
+                      other->model, text);
+}
+
 gboolean
 muster_announce_service_may_reset (MusterAnnounceService *self, MusterRpcCall *caller,
                                    GError **error)
 {
   guint n_own = 0;
-  if (muster_rpc_call_role (caller) >= MUSTER_ROLE_ADMIN)
-    return TRUE;
   g_autoptr (GPtrArray) models = muster_chief_registry_list (self->server->registry);
+  if (muster_rpc_call_role (caller) >= MUSTER_ROLE_ADMIN)
+    return may_administrator_reset (self, caller, models, error);
   for (guint i = 0; i < models->len; i++) {
     const MusterAnnouncement *chief = models->pdata[i];
-    if (is_callers (self, caller, chief->model)) {
+    if (is_callers (self, caller, chief->model, FALSE)) {
       n_own++;
     } else if (chief->alive || chief->prepared) {
       return muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,

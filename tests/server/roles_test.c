@@ -174,6 +174,34 @@ MUSTER_TEST (Roles, a_chief_resets_its_own_model_behind_a_gateway)
   a_chief_resets_its_own_model (TRUE);
 }
 
+/* Without tokens everybody is an administrator. */
+MUSTER_TEST (Roles, no_chief_resets_a_model_that_another_one_trains)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f, FALSE);
+  g_autofree char *by_name = g_strconcat ("localhost", strchr (f.address, ':'), NULL);
+  g_autoptr (MusterMaster) one = connect_to (f.address, "rules");
+  g_autoptr (MusterMaster) another = connect_to (by_name, "rules");
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GError) refused = NULL;
+  g_autoptr (MusterSession) session = new_session (one, &error);
+  g_autoptr (MusterSession) other_session = new_session_of_letters (another, &error);
+  g_autoptr (MusterLease) lease = claim (session, "digits", FALSE, &error);
+  g_autoptr (MusterLease) other_lease = claim (other_session, "letters", FALSE, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_FALSE (reset (one, &refused));
+  MUSTER_EXPECT_SAYS (refused, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "Reset also ends 'letters', whose chief is worker:0 (");
+  MUSTER_EXPECT_TRUE (served_run (other_session, "init", &error));
+  g_clear_object (&other_lease); /* the chief has ended: the server hears it soon */
+  const gint64 deadline_us = test_deadline ();
+  gboolean is_reset = FALSE;
+  while (!is_reset && muster_clock_now_us (muster_system_clock ()) < deadline_us)
+    is_reset = reset (one, NULL);
+  MUSTER_EXPECT_TRUE (is_reset);
+}
+
 MUSTER_TEST (Roles, a_chief_does_not_reset_anothers_model)
 {
   g_auto (Fixture) f = {0};
