@@ -81,8 +81,9 @@ struct _MusterLeaseClass {
  * @cancellable: (nullable): cancels the call
  *
  * Claims a model for the chief that owns this session. FAILED_PRECONDITION names the chief that
- * holds the model; OUT_OF_RANGE: the job is over, with its final step; UNIMPLEMENTED: this master
- * keeps no announcements.
+ * holds the model; OUT_OF_RANGE: the job is over, with its final step; ALREADY_EXISTS: another
+ * model, whose chief lives, has a variable of the same name on this master; UNIMPLEMENTED: this
+ * master keeps no announcements.
  *
  * Returns: (transfer full): the lease
  */
