@@ -771,49 +771,37 @@ is_at_work (MusterAnnounceService *self, const MusterAnnouncement *chief)
          !muster_chief_registry_is_elsewhere (self->server->registry, chief->model);
 }
 
-/* An administrator resets what it likes, but not as the chief of a model, for whose sake alone
- * another one's would lose what it has trained. */
-static gboolean
-may_administrator_reset (MusterAnnounceService *self, MusterRpcCall *caller,
-                         const GPtrArray *models, GError **error)
-{
-  const MusterAnnouncement *other = NULL;
-  guint n_own = 0;
-  for (guint i = 0; i < models->len; i++) {
-    const MusterAnnouncement *chief = models->pdata[i];
-    if (is_callers (self, caller, chief->model, TRUE))
-      n_own++;
-    else if (is_at_work (self, chief))
-      other = chief;
-  }
-  if (n_own == 0 || other == NULL)
-    return TRUE;
-  g_autofree char *text = muster_announcement_describe (other);
-  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "Reset also ends '%s', whose chief is %s; use another master, or end that "
-                      "job first (SIGTERM)",
-                      other->model, text);
-}
-
+/* A reset ends every model. An administrator may do that, but not as the chief of a model, for
+ * whose sake another one's would lose what it has trained. */
 gboolean
 muster_announce_service_may_reset (MusterAnnounceService *self, MusterRpcCall *caller,
                                    GError **error)
 {
+  const gboolean is_admin = muster_rpc_call_role (caller) >= MUSTER_ROLE_ADMIN;
+  const MusterAnnouncement *other = NULL;
   guint n_own = 0;
   g_autoptr (GPtrArray) models = muster_chief_registry_list (self->server->registry);
-  if (muster_rpc_call_role (caller) >= MUSTER_ROLE_ADMIN)
-    return may_administrator_reset (self, caller, models, error);
   for (guint i = 0; i < models->len; i++) {
     const MusterAnnouncement *chief = models->pdata[i];
-    if (is_callers (self, caller, chief->model, FALSE)) {
+    if (is_callers (self, caller, chief->model, is_admin))
       n_own++;
-    } else if (chief->alive || chief->prepared) {
-      return muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
-                          "Reset also ends '%s', which isn't the caller's: it needs the role "
-                          "'admin'",
-                          chief->model);
-    }
+    else if (is_admin ? is_at_work (self, chief) : chief->alive || chief->prepared)
+      other = chief;
   }
+  if (is_admin && (n_own == 0 || other == NULL))
+    return TRUE;
+  if (is_admin) {
+    g_autofree char *text = muster_announcement_describe (other);
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "Reset also ends '%s', whose chief is %s; use another master, or end that "
+                        "job first (SIGTERM)",
+                        other->model, text);
+  }
+  if (other != NULL)
+    return muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
+                        "Reset also ends '%s', which isn't the caller's: it needs the role "
+                        "'admin'",
+                        other->model);
   return n_own > 0 || muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
                                    "Reset ends all sessions: it needs the role 'admin', or the "
                                    "lease on the model");
