@@ -9,6 +9,7 @@ import ctypes
 import faulthandler
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -169,11 +170,20 @@ def needs_namespace(test):
 
 def hold_port():
     """A socket that keeps a port for the test's own servers, which come and go: nobody else is given it, while a server that
-    asks for it by its number gets it. Close it at the end."""
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as gRPC's own: they share it while this one doesn't listen
-    held.bind(("127.0.0.1", 0))
-    return held
+    asks for it by its number gets it. Close it at the end. It is below those that the system gives to connections: one of
+    them, by IPv6, would keep a server from it."""
+    for _ in range(1000):
+        port = random.randrange(12000, 32000)
+        with socket.socket() as alone:
+            try:
+                alone.bind(("", port))
+            except OSError:
+                continue
+        held = socket.socket()
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as gRPC's own: they share it while this one doesn't listen
+        held.bind(("127.0.0.1", port))
+        return held
+    raise RuntimeError("no port is free")
 
 
 def port_of(held):
