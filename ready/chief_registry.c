@@ -467,11 +467,11 @@ overwrites_nobody (MusterChiefRegistry *self, const MusterClaim *claim, MusterGr
                    gint64 now_us, GError **error)
 {
   GHashTableIter iter;
-  gpointer name, value;
+  gpointer name;
   if (graph == NULL || (claim->take_over && !claim->spares_living))
     return TRUE;
   g_hash_table_iter_init (&iter, self->models);
-  while (g_hash_table_iter_next (&iter, &name, &value)) {
+  while (g_hash_table_iter_next (&iter, &name, NULL)) {
     const Model *other = find (self, name, now_us);
     if (!other->chief.alive || other->chief.phase == MUSTER_CHIEF_OVER || other->graph == NULL ||
         strcmp (name, claim->model) == 0)
