@@ -785,26 +785,25 @@ muster_announce_service_may_reset (MusterAnnounceService *self, MusterRpcCall *c
     const MusterAnnouncement *chief = models->pdata[i];
     if (is_callers (self, caller, chief->model, is_admin))
       n_own++;
-    else if (is_admin ? is_at_work (self, chief) : chief->alive || chief->prepared)
+    else if (other == NULL &&
+             (is_admin ? is_at_work (self, chief) : chief->alive || chief->prepared))
       other = chief;
   }
-  if (is_admin && (n_own == 0 || other == NULL))
+  if (is_admin ? n_own == 0 || other == NULL : n_own > 0 && other == NULL)
     return TRUE;
-  if (is_admin) {
-    g_autofree char *text = muster_announcement_describe (other);
-    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                        "Reset also ends '%s', whose chief is %s; use another master, or end that "
-                        "job first (SIGTERM)",
-                        other->model, text);
-  }
-  if (other != NULL)
+  if (other == NULL)
     return muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
-                        "Reset also ends '%s', which isn't the caller's: it needs the role "
-                        "'admin'",
+                        "Reset ends all sessions: it needs the role 'admin', or the lease on the "
+                        "model");
+  if (!is_admin)
+    return muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
+                        "Reset also ends '%s', which isn't the caller's: it needs the role 'admin'",
                         other->model);
-  return n_own > 0 || muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
-                                   "Reset ends all sessions: it needs the role 'admin', or the "
-                                   "lease on the model");
+  g_autofree char *text = muster_announcement_describe (other);
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "Reset also ends '%s', whose chief is %s; use another master, or end that "
+                      "job first (SIGTERM)",
+                      other->model, text);
 }
 
 /* Takes out the trackers of all claims up to n_claims. Call with the lock held; stop the trackers
