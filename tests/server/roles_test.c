@@ -174,31 +174,60 @@ MUSTER_TEST (Roles, a_chief_resets_its_own_model_behind_a_gateway)
   a_chief_resets_its_own_model (TRUE);
 }
 
+typedef struct {
+  MusterMaster *master;   /* (owned), as the rest */
+  MusterSession *session; /* another one than the other chief's, by a connection of its own */
+  MusterLease *lease;
+} Chief;
+
+static void
+chief_clear (Chief *self)
+{
+  g_clear_object (&self->lease);
+  g_clear_object (&self->session);
+  g_clear_object (&self->master);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Chief, chief_clear)
+
+/* Two chiefs of models that share no variable. */
+static void
+chiefs_start (const Fixture *f, const char *token, Chief *digits, Chief *letters, GError **error)
+{
+  /* Under another name, so that gRPC doesn't share the connection within this process. */
+  g_autofree char *by_name = g_strconcat ("localhost", strchr (f->address, ':'), NULL);
+  digits->master = connect_to (f->address, token);
+  letters->master = connect_to (by_name, token);
+  digits->session = new_session (digits->master, error);
+  letters->session =
+      digits->session != NULL ? new_session_of_letters (letters->master, error) : NULL;
+  if (letters->session == NULL)
+    return;
+  digits->lease = claim (digits->session, "digits", FALSE, error);
+  if (digits->lease != NULL)
+    letters->lease = claim (letters->session, "letters", FALSE, error);
+}
+
 /* Without tokens everybody is an administrator. */
 MUSTER_TEST (Roles, no_chief_resets_a_model_that_another_one_trains)
 {
   g_auto (Fixture) f = {0};
   fixture_start (&f, FALSE);
-  g_autofree char *by_name = g_strconcat ("localhost", strchr (f.address, ':'), NULL);
-  g_autoptr (MusterMaster) one = connect_to (f.address, "rules");
-  g_autoptr (MusterMaster) another = connect_to (by_name, "rules");
+  g_auto (Chief) digits = {0};
+  g_auto (Chief) letters = {0};
   g_autoptr (GError) error = NULL;
   g_autoptr (GError) refused = NULL;
-  g_autoptr (MusterSession) session = new_session (one, &error);
-  g_autoptr (MusterSession) other_session = new_session_of_letters (another, &error);
-  g_autoptr (MusterLease) lease = claim (session, "digits", FALSE, &error);
-  g_autoptr (MusterLease) other_lease = claim (other_session, "letters", FALSE, &error);
+  chiefs_start (&f, "rules", &digits, &letters, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
-  MUSTER_EXPECT_FALSE (reset (one, &refused));
+  MUSTER_EXPECT_FALSE (reset (digits.master, &refused));
   MUSTER_EXPECT_SAYS (refused, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                       "Reset also ends 'letters', whose chief is worker:0 (");
-  MUSTER_EXPECT_TRUE (served_run (other_session, "init", &error));
-  g_clear_object (&other_lease); /* the chief has ended: the server hears it soon */
+  MUSTER_EXPECT_TRUE (served_run (letters.session, "init", &error));
+  g_clear_object (&letters.lease); /* the chief has ended: the server hears it soon */
   const gint64 deadline_us = test_deadline ();
   gboolean is_reset = FALSE;
   while (!is_reset && muster_clock_now_us (muster_system_clock ()) < deadline_us)
-    is_reset = reset (one, NULL);
+    is_reset = reset (digits.master, NULL);
   MUSTER_EXPECT_TRUE (is_reset);
 }
 
@@ -206,30 +235,25 @@ MUSTER_TEST (Roles, a_chief_does_not_reset_anothers_model)
 {
   g_auto (Fixture) f = {0};
   fixture_start (&f, FALSE);
-  /* Under another name, so that gRPC doesn't share the connection within this process. */
-  g_autofree char *by_name = g_strconcat ("localhost", strchr (f.address, ':'), NULL);
-  g_autoptr (MusterMaster) one = connect_to (f.address, "works");
-  g_autoptr (MusterMaster) another = connect_to (by_name, "works");
+  g_auto (Chief) digits = {0};
+  g_auto (Chief) letters = {0};
   g_autoptr (MusterMaster) ruler = connect_to (f.address, "rules");
   g_autoptr (GError) error = NULL;
   g_autoptr (GError) refused = NULL;
-  g_autoptr (MusterSession) session = new_session (one, &error);
-  g_autoptr (MusterSession) other_session = new_session_of_letters (another, &error);
-  g_autoptr (MusterLease) lease = claim (session, "digits", FALSE, &error);
-  g_autoptr (MusterLease) other_lease = claim (other_session, "letters", FALSE, &error);
+  chiefs_start (&f, "works", &digits, &letters, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
   heard_begin (G_LOG_LEVEL_INFO);
-  MUSTER_EXPECT_FALSE (reset (one, &refused));
+  MUSTER_EXPECT_FALSE (reset (digits.master, &refused));
   expect_refused (refused, "Reset also ends 'letters'");
   MUSTER_EXPECT_TRUE (
       heard_wait ("audit", "Reset by 127.0.0.1:*, token of line 1: Reset also ends*"));
-  MUSTER_EXPECT_TRUE (served_run (other_session, "init", &error));
+  MUSTER_EXPECT_TRUE (served_run (letters.session, "init", &error));
   MUSTER_EXPECT_TRUE (reset (ruler, &error));
   MUSTER_EXPECT_TRUE (heard_wait ("audit", "Reset by 127.0.0.1:*, token of line 3: done"));
   heard_end ();
   MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_FALSE (served_run (other_session, "init", NULL));
+  MUSTER_EXPECT_FALSE (served_run (letters.session, "init", NULL));
 }
 
 /* `muster finish` and --overwrite. In one process both chiefs have one name: the model's chief is
