@@ -388,13 +388,21 @@ tiny_master_start (TinyMaster *self)
   g_assert_no_error (error);
 }
 
-void
-tiny_master_clear (TinyMaster *self)
+static void
+end_held_calls (TinyMaster *self)
 {
   for (MusterRpcCall *call; (call = g_async_queue_try_pop (self->hanging)) != NULL;)
     muster_rpc_call_finish (call, NULL);
   tiny_registry_stop (&self->registry);
+}
+
+void
+tiny_master_clear (TinyMaster *self)
+{
+  end_held_calls (self);
   g_clear_object (&self->master);
+  muster_rpc_server_stop (self->server, 0);
+  end_held_calls (self); /* a handler may have kept one after that; now none runs any more */
   muster_rpc_server_free (self->server);
   tiny_registry_clear (&self->registry);
   g_clear_pointer (&self->graph, g_bytes_unref);
