@@ -63,38 +63,46 @@ def _bfloat16():
 
 
 def _numpy_dtype(dtype):
-    if dtype == Muster.DType.STRING:
-        return _numpy().dtype(object)
-    if dtype == Muster.DType.BFLOAT16 and _bfloat16() is not None:
-        return _numpy().dtype(_bfloat16())
-    return _numpy().dtype(_TYPES[dtype][0])
+    return _numpy().dtype(object if dtype == Muster.DType.STRING else _TYPES[dtype][0])
 
 
 def _let_go(array):
     """The last reference to borrowed memory is gone; PyGObject held the array for this call."""
 
 
-def _borrow(array, face, dtype):
-    shape = list(face["shape"])
-    return Muster.Tensor.new_borrowed(dtype, shape, face["data"][0], math.prod(shape) * int(face["typestr"][2:]), _let_go, array)
+def _bits_of_bfloat16(array):
+    """Rounded as muster_bfloat16_from_float () does, since NumPy has no such type."""
+    numpy = _numpy()
+    floats = numpy.ascontiguousarray(array, "<f4")
+    bits = floats.view("<u4")
+    rounded = bits + 0x7fff + (bits >> 16 & 1)
+    return (numpy.where(floats != floats, bits | 0x400000, rounded) >> 16).astype("<u2").view("V2")
 
 
-def _from_array(array, wanted):
+def _converted(array, dtype, wanted):
+    """An array of such elements in row-major order, as one of a type that is wanted."""
+    if dtype == Muster.DType.BFLOAT16 != wanted:
+        array = (_numpy().ascontiguousarray(array).view("<u2").astype("<u4") << 16).view("<f4").reshape(array.shape)
+    if wanted == Muster.DType.BFLOAT16 != dtype:
+        return _bits_of_bfloat16(array).reshape(array.shape)
+    return _numpy().ascontiguousarray(array, _numpy_dtype(wanted) if wanted != dtype else None).reshape(array.shape)
+
+
+def _from_array(value, wanted):
     """A tensor that borrows an array's memory; of a copy where the array isn't in row-major order or has another type than is wanted."""
-    face = array.__array_interface__
-    dtype = _BY_TYPESTR.get(face["typestr"])
-    if wanted is None and face["typestr"][0] == ">":
-        wanted = _BY_TYPESTR.get("<" + face["typestr"][1:])
-    if face["typestr"][1] in "USO":
-        values = _numpy().asarray(array).ravel().tolist()
-        return _from_elements(values, face["shape"], wanted if values or wanted else Muster.DType.STRING)
-    if wanted is None and dtype is None:
-        raise TypeError("no tensor has elements of NumPy's type '%s'" % face["typestr"])
-    if face.get("strides") is not None or (wanted is not None and dtype != wanted):
-        array = _numpy().ascontiguousarray(array, None if wanted is None else _numpy_dtype(wanted)).reshape(face["shape"])
-        face = array.__array_interface__
-        dtype = _BY_TYPESTR[face["typestr"]]
-    return _borrow(array, face, dtype)
+    array = _numpy().asarray(value)  # of what isn't one, too: only NumPy reads its interface right
+    kind = array.dtype.str
+    dtype = None if array.dtype.names else _BY_TYPESTR.get(kind)
+    if kind[1] in "USO" or wanted == Muster.DType.STRING:
+        values = array.ravel().tolist()
+        return _from_elements(values, array.shape, wanted if values or wanted else Muster.DType.STRING)
+    wanted = wanted or dtype or _BY_TYPESTR.get(kind.replace(">", "<"))
+    if wanted is None or (dtype is None and kind[1] == "V"):
+        raise TypeError("no tensor has elements of NumPy's type '%s'" % (array.dtype if array.dtype.names else kind))
+    if dtype != wanted or not array.flags.c_contiguous:
+        array = _converted(array, dtype, wanted)
+    address = array.__array_interface__["data"][0]
+    return Muster.Tensor.new_borrowed(wanted, list(array.shape), address, array.nbytes, _let_go, array)
 
 
 def _flatten(value, into):
@@ -167,14 +175,16 @@ def _from_values(value, dtype):
 
 def to_tensor(value, dtype=None):
     """A tensor of a value; it may borrow an array's memory. dtype None: the value's own."""
-    if isinstance(value, Muster.Tensor):
+    if dtype not in _TYPES and dtype not in (None, Muster.DType.STRING):
+        raise TypeError("invalid dtype %r (use a value of muster.DType, such as muster.DType.FLOAT)" % (dtype,))
+    if isinstance(value, Muster.Tensor) and dtype in (None, value.dtype()):
         return value
     if hasattr(value, "__array_interface__"):
         return _from_array(value, dtype)
     if isinstance(value, (bool, int, float, complex, str, bytes, list, tuple)):
         if not isinstance(value, (list, tuple)) or not any(hasattr(each, "__array__") for each in value):
             return _from_values(value, dtype)
-    return _from_array(_numpy().asarray(value, None if dtype is None else _numpy_dtype(dtype)), dtype)
+    return _from_array(_numpy().asarray(value, None if dtype in (None, Muster.DType.BFLOAT16) else _numpy_dtype(dtype)), dtype)
 
 
 def copy_of(cls, value=0.0, dtype=None):

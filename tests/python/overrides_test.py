@@ -99,9 +99,16 @@ class Tensors(case.TestCase):
             self.assertEqual(Muster.dtype_name(Muster.Tensor(value).dtype()), dtype)
 
     def test_what_fits_no_tensor_is_refused(self):
-        for value, dtype in ((object(), None), ([[1], [1, 2]], None), (300, Muster.DType.UINT8), (numpy.zeros(2, "M8[s]"), None)):
+        pair = numpy.array([(1, 2)], "u1,u1")  # of the size of a bfloat16
+        for value, dtype in ((object(), None), ([[1], [1, 2]], None), (300, Muster.DType.UINT8), (numpy.zeros(2, "M8[s]"), None), (pair, None),
+                             (pair, Muster.DType.BFLOAT16), (Muster.Tensor([1]), Muster.DType.STRING), (Muster.Tensor("a"), Muster.DType.FLOAT)):
             with self.assertRaises((TypeError, ValueError)):
                 Muster.Tensor(value, dtype)
+
+    def test_what_is_no_dtype_is_refused(self):
+        for value in (1, numpy.ones(2)):
+            with self.assertRaisesRegex(TypeError, r"invalid dtype 'float' \(use a value of muster.DType"):
+                Muster.Tensor(value, "float")
 
     def test_scalars_are_numbers(self):
         self.assertEqual(float(Muster.Tensor(2.5)), 2.5)
@@ -131,6 +138,36 @@ class Tensors(case.TestCase):
 
     def test_a_buffer_is_taken_too(self):
         self.assertEqual(Muster.Tensor(array.array("d", [1, 2])).tolist(), [1, 2])
+
+    def test_what_has_its_elements_elsewhere_is_read_as_numpy_does(self):
+        class Picture:
+            """As Pillow's: "data" has the elements themselves."""
+
+            __array_interface__ = {"shape": (2, 2), "typestr": "|u1", "version": 3, "data": bytes([7, 8, 9, 10])}
+
+        class Part:
+            """From the second element of a buffer on."""
+
+            __array_interface__ = {"shape": (2,), "typestr": "<f8", "version": 3, "data": array.array("d", [1, 2, 3]), "offset": 8}
+
+        self.assertEqual(Muster.Tensor(Picture()).tolist(), [[7, 8], [9, 10]])
+        self.assertEqual(Muster.Tensor(Part()).tolist(), [2, 3])
+        self.assertEqual(state(2, 2).run("same:0", {"new:0": Picture()}).tolist(), [7, 8, 9, 10])
+
+    def test_an_array_for_bfloat16_is_rounded_as_each_number_is(self):
+        bits = numpy.random.default_rng(7).integers(0, 2**32, 10000, "u4")
+        bits[:8] = [0x3f808000, 0x3f818000, 0x3f818001, 0x7f7fffff, 0x7f800000, 0x7f800001, 0xffc00000, 0xffffffff]  # ties, infinities, NaNs
+        given = bits.view("f4")
+        rounded = numpy.asarray(Muster.Tensor(given, Muster.DType.BFLOAT16)).view("u2").tolist()
+        self.assertEqual(rounded, [Muster.bfloat16_from_float(each) for each in given.tolist()])
+        for value in (numpy.arange(6.0).reshape(2, 3).T, numpy.array(3), numpy.float32(1.5), [numpy.ones(2), numpy.zeros(2)], numpy.zeros((0, 2))):
+            self.assertEqual(Muster.Tensor(value, Muster.DType.BFLOAT16).tolist(), numpy.asarray(value).tolist())
+
+    def test_a_tensor_is_converted_as_an_array_is(self):
+        for value, dtype, wanted in (([1, 2], None, "FLOAT"), ([1.5, -2], "BFLOAT16", "FLOAT"), (1.5, "BFLOAT16", "DOUBLE"), ([1.5], None, "BFLOAT16")):
+            given, wanted = Muster.Tensor(value, dtype and getattr(Muster.DType, dtype)), getattr(Muster.DType, wanted)
+            self.assertEqual((Muster.Tensor(given, wanted).dtype(), Muster.Tensor(given, wanted).tolist()), (wanted, value))
+        self.assertEqual(state(2).run("same:0", {"new:0": Muster.Tensor([1, 2])}).tolist(), [1, 2])
 
     def test_a_tensor_is_a_copy(self):
         given = numpy.arange(4)
