@@ -32,6 +32,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterAsyncModel, muster_async_model_unref)
 typedef struct {
   MusterSnapshot *snapshot; /* (owned) (nullable) */
   MusterAsyncModel *model;  /* (owned) (nullable) of the snapshot */
+  gboolean is_whole;        /* it is that of the save that was staged last */
   gboolean is_taken;        /* guarded by the core's lock */
 } MusterAsyncSlot;
 
@@ -66,7 +67,7 @@ typedef struct {
   MusterAsyncSlot slots[MUSTER_MAX_SNAPSHOTS];
   GQueue waiting;              /* (owned) (element-type MusterAsyncRequest) staged, in order */
   MusterAsyncRequest *writing; /* (owned) (nullable) being written by the thread */
-  MusterSaveTicket *replaced;  /* (owned) (nullable) whose callers are called after the lock */
+  MusterSaveTicket *replaced;  /* (owned) (nullable) that its callers weren't told of yet */
   GThread *thread;             /* (owned) (nullable) */
   GThread *holder;             /* (nullable) the thread that is staging or restoring */
   gboolean is_over;            /* the thread has left its loop */
@@ -92,6 +93,10 @@ gboolean muster_async_core_is_idle (MusterAsyncCore *self);
 /* With the lock held. FAILED_PRECONDITION for a call from the saver's own thread, or from a
  * callback of the saver on this one. */
 gboolean muster_async_core_check_caller (MusterAsyncCore *self, GError **error);
+
+/* With the lock held. A save cancelled by its caller isn't a failure. */
+void muster_async_core_note_failure (MusterAsyncCore *self, MusterSaveTicket *ticket,
+                                     const GError *failure);
 
 /* Sets the result of a save that succeeded or was skipped for lack of space; takes saved. */
 void muster_async_resolve_ticket (MusterSaveTicket *ticket, MusterSaved *saved);

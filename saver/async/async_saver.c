@@ -223,36 +223,54 @@ end_by_policy (MusterSaveTicket *ticket, MusterSaveState state, MusterError code
   muster_save_ticket_settle (ticket, state, why, NULL, error);
 }
 
+/* With the lock held: returns a slot for a snapshot, or NULL if the save was skipped. displaced
+ * (out) (nullable) (transfer full) is the save that has waited in it: nothing is done to that yet.
+ */
 static MusterAsyncSlot *
-replace_waiting (MusterAsyncCore *self, MusterSaveTicket *by)
-{
-  MusterAsyncRequest *request = g_queue_pop_tail (&self->waiting);
-  if (request == NULL)
-    return NULL;
-  MusterAsyncSlot *slot = request->slot;
-  g_autofree char *why =
-      g_strdup_printf ("replaced by '%s' before it was written", muster_save_ticket_path (by));
-  end_by_policy (request->ticket, MUSTER_SAVE_REPLACED, MUSTER_ERROR_CANCELLED, why);
-  self->replaced = muster_save_ticket_ref (request->ticket);
-  muster_async_request_free (request);
-  return slot;
-}
-
-/* With the lock held: returns a slot for a snapshot, or NULL if the save was skipped. */
-static MusterAsyncSlot *
-take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
+take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket, MusterAsyncRequest **displaced)
 {
   MusterAsyncSlot *slot = muster_async_core_free_slot (self);
+  *displaced = NULL;
   if (slot == NULL && self->policy == MUSTER_SAVES_REPLACE)
-    slot = replace_waiting (self, ticket);
+    *displaced = g_queue_pop_tail (&self->waiting);
+  if (*displaced != NULL)
+    return (*displaced)->slot;
   if (slot != NULL) {
     slot->is_taken = TRUE;
     return slot;
   }
-  const char *path = self->writing != NULL ? muster_save_ticket_path (self->writing->ticket) : "";
-  g_autofree char *why = g_strdup_printf ("skipped: '%s' is still being written", path);
+  const MusterAsyncRequest *first =
+      self->writing != NULL ? self->writing : g_queue_peek_head (&self->waiting);
+  g_autofree char *why = g_strdup_printf ("skipped: '%s' is still being written",
+                                          muster_save_ticket_path (first->ticket));
   end_by_policy (ticket, MUSTER_SAVE_SKIPPED, MUSTER_ERROR_UNAVAILABLE, why);
   return NULL;
+}
+
+/* With the lock held: ends the save whose slot another one has taken, or lets it wait again if that
+ * one has failed (failure isn't NULL) and left its snapshot as it was. Takes self. */
+static void
+end_displaced (MusterAsyncCore *core, MusterAsyncRequest *self, MusterSaveTicket *by,
+               const GError *failure)
+{
+  if (failure != NULL && self->slot->is_whole) {
+    g_queue_push_tail (&core->waiting, self);
+    return;
+  }
+  if (failure == NULL) {
+    g_autofree char *why =
+        g_strdup_printf ("replaced by '%s' before it was written", muster_save_ticket_path (by));
+    end_by_policy (self->ticket, MUSTER_SAVE_REPLACED, MUSTER_ERROR_CANCELLED, why);
+  } else {
+    g_autoptr (GError) own = g_error_copy (failure);
+    g_prefix_error (&own, "%s: discarded for a newer save, which failed: ",
+                    muster_save_ticket_path (self->ticket));
+    self->slot->is_taken = FALSE;
+    muster_async_core_note_failure (core, self->ticket, own);
+    muster_save_ticket_settle (self->ticket, MUSTER_SAVE_FAILED, NULL, NULL, own);
+  }
+  core->replaced = muster_save_ticket_ref (self->ticket);
+  muster_async_request_free (self);
 }
 
 /* Adds the slot's nodes when they are first needed, and again for another model. */
@@ -262,19 +280,22 @@ prepare_slot (const Call *call, MusterAsyncSlot *slot, MusterAsyncModel *model, 
   MusterSaver *saver = model->saver;
   if (slot->model == model)
     return TRUE;
-  g_clear_pointer (&slot->snapshot, muster_snapshot_free);
-  g_clear_pointer (&slot->model, muster_async_model_unref);
   g_mutex_lock (&call->core->lock);
   g_autofree char *scope = g_strdup_printf (
       "muster.shadow/%08x-%u", (guint32)(muster_clock_random (call->core->clock) * G_MAXUINT32),
       call->core->n_scopes++);
   g_mutex_unlock (&call->core->lock);
-  slot->snapshot = muster_snapshot_new (model->session, muster_meta_graph_graph (saver->meta_graph),
-                                        saver->info.save_tensor, scope, call->deadline_us,
-                                        call->cancellable, error);
-  if (slot->snapshot != NULL)
-    slot->model = muster_async_model_ref (model);
-  return slot->snapshot != NULL;
+  MusterSnapshot *snapshot = muster_snapshot_new (
+      model->session, muster_meta_graph_graph (saver->meta_graph), saver->info.save_tensor, scope,
+      call->deadline_us, call->cancellable, error);
+  if (snapshot == NULL)
+    return FALSE;
+  muster_snapshot_free (slot->snapshot);
+  muster_async_model_unref (slot->model);
+  slot->snapshot = snapshot;
+  slot->model = muster_async_model_ref (model);
+  slot->is_whole = FALSE;
+  return TRUE;
 }
 
 /* Copies the state outside the graph at the same moment as the variables. */
@@ -294,10 +315,25 @@ typedef struct {
   gboolean is_taken;
 } Take;
 
+/* A call that ends here leaves the snapshot of a save that waits in the slot. */
+static gboolean
+check_time (const Call *call, GError **error)
+{
+  const gint64 now_us = muster_clock_now_us (call->core->clock);
+  if (g_cancellable_set_error_if_cancelled (call->cancellable, error))
+    return FALSE;
+  return muster_deadline_remaining (call->deadline_us, now_us) > 0 ||
+         muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "Deadline Exceeded: no snapshot taken");
+}
+
 static gboolean
 take (gpointer data, GError **error)
 {
   Take *self = data;
+  if (!check_time (self->call, error))
+    return FALSE;
+  self->request->slot->is_whole = FALSE;
   self->is_taken = muster_snapshot_take (self->request->slot->snapshot, self->call->deadline_us,
                                          self->call->cancellable, error);
   return self->is_taken && copy_saveables (self->request, error);
@@ -333,13 +369,15 @@ take_consistent_cut (const Call *call, MusterAsyncRequest *request, GError **err
   return FALSE;
 }
 
-/* Without the lock, in the turn: takes the snapshot. */
+/* Without the lock, in the turn: takes the snapshot. error isn't NULL. */
 static gboolean
 stage (const Call *call, MusterAsyncRequest *request, GError **error)
 {
   if (prepare_slot (call, request->slot, request->model, error) &&
       take_consistent_cut (call, request, error))
     return TRUE;
+  if (*error == NULL)
+    muster_fail (error, MUSTER_ERROR_INTERNAL, "the cut or a saveable failed without an error");
   g_prefix_error (error, "Saving '%s': ", muster_save_ticket_path (request->ticket));
   return FALSE;
 }
@@ -350,6 +388,7 @@ enqueue (MusterAsyncCore *self, MusterAsyncRequest *request)
 {
   const gint64 step = muster_save_ticket_step (request->ticket);
   self->counter = MAX (self->counter, request->unlisted ? 0 : step);
+  request->slot->is_whole = TRUE;
   muster_save_ticket_reach (request->ticket, MUSTER_SAVE_STAGED);
   muster_save_ticket_tell (request->ticket, MUSTER_SAVE_STAGED);
   g_queue_push_tail (&self->waiting, request);
@@ -366,7 +405,9 @@ static gboolean
 save_in_background (const Call *call, MusterSaveTicket *ticket, gboolean unlisted, GError **error)
 {
   MusterAsyncCore *core = call->core;
-  MusterAsyncSlot *slot = take_slot (core, ticket);
+  MusterAsyncRequest *displaced;
+  g_autoptr (GError) failure = NULL;
+  MusterAsyncSlot *slot = take_slot (core, ticket, &displaced);
   if (slot == NULL)
     return TRUE;
   MusterAsyncRequest *request = g_new0 (MusterAsyncRequest, 1);
@@ -377,14 +418,18 @@ save_in_background (const Call *call, MusterSaveTicket *ticket, gboolean unliste
                                   .directory = call->due != 0 ? g_strdup (call->directory) : NULL,
                                   .due = call->due};
   g_mutex_unlock (&core->lock);
-  gboolean is_staged = stage (call, request, error);
+  const gboolean is_staged = stage (call, request, &failure);
   g_mutex_lock (&core->lock);
+  if (displaced != NULL)
+    end_displaced (core, displaced, ticket, failure);
+  else
+    slot->is_taken = is_staged;
   if (is_staged) {
     enqueue (core, request);
     return TRUE;
   }
-  slot->is_taken = FALSE;
   muster_async_request_free (request);
+  g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;
 }
 
@@ -443,6 +488,18 @@ save_locked (const Call *call, const char *directory, gint64 step, const char *p
   return saved ? g_steal_pointer (&ticket) : NULL;
 }
 
+/* With the lock held, in the turn, so that no sync returns before; without it meanwhile. */
+static void
+notify_replaced (MusterAsyncCore *self)
+{
+  g_autoptr (MusterSaveTicket) replaced = g_steal_pointer (&self->replaced);
+  if (replaced == NULL)
+    return;
+  g_mutex_unlock (&self->lock);
+  muster_save_ticket_notify (replaced);
+  g_mutex_lock (&self->lock);
+}
+
 static MusterSaveTicket *
 save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const char *prefix,
                MusterTierSet due, gint64 deadline_us, GCancellable *cancellable, GError **error)
@@ -456,19 +513,16 @@ save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const
                .directory = directory,
                .due = due};
   MusterSaveTicket *ticket = NULL;
-  g_autoptr (MusterSaveTicket) replaced = NULL;
   g_mutex_lock (&core->lock);
   const gint64 limit_us = core->model->saver->save_timeout_us;
   if (limit_us > 0) /* the files' limit is the saver's own */
     call.deadline_us = MIN (deadline_us, muster_deadline_after (began_us, limit_us));
   if (muster_async_call_lock_save (&call, error)) {
     ticket = save_locked (&call, directory, step, prefix, error);
-    replaced = g_steal_pointer (&core->replaced);
+    notify_replaced (core);
     muster_async_call_release (&call);
   }
   g_mutex_unlock (&core->lock);
-  if (replaced != NULL)
-    muster_save_ticket_notify (replaced);
   if (ticket != NULL)
     muster_save_meter_blocked (core->meter, began_us, muster_clock_now_us (core->clock));
   return ticket;

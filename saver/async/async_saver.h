@@ -22,9 +22,9 @@ G_BEGIN_DECLS
  * leave variables of different steps in it, as in TensorFlow's. If there are any, set a
  * [iface@Cut] on the saver ([method@Saver.set_cut]), which stops them for that moment.
  *
- * Any thread. In its own saveable or `finished` callback, a call that prepares, saves, restores or
- * waits fails with `FAILED_PRECONDITION`, since it would wait for itself. The other functions are
- * allowed there and, in `finished`, all of the ticket.
+ * Any thread. In its own saveable, or a callback for a save's end, a call that prepares, saves,
+ * restores or waits fails with `FAILED_PRECONDITION`, since it would wait for itself. The other
+ * functions are allowed there and, in the callback, all of the ticket.
  */
 #define MUSTER_TYPE_ASYNC_SAVER (muster_async_saver_get_type ())
 G_DECLARE_FINAL_TYPE (MusterAsyncSaver, muster_async_saver, MUSTER, ASYNC_SAVER, GObject)
@@ -34,7 +34,8 @@ G_DECLARE_FINAL_TYPE (MusterAsyncSaver, muster_async_saver, MUSTER, ASYNC_SAVER,
  * @MUSTER_SAVES_BLOCK: the caller waits for it
  * @MUSTER_SAVES_SKIP: the new one is skipped, as its ticket reports
  * @MUSTER_SAVES_REPLACE: one waits while another is written. A third replaces the waiting one,
- * whose ticket reports that. Two snapshots are held
+ * whose ticket reports that. If the third fails, the waiting one stays, unless its snapshot has
+ * been overwritten: then it has failed, too. Two snapshots are held
  *
  * What happens when the previous save hasn't ended.
  */

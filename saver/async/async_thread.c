@@ -141,9 +141,9 @@ on_written (gpointer data)
   muster_save_ticket_tell (self->request->ticket, MUSTER_SAVE_WRITTEN);
 }
 
-/* With the lock held. A save cancelled by its caller isn't a failure. */
-static void
-note_failure (MusterAsyncCore *self, MusterSaveTicket *ticket, const GError *failure)
+void
+muster_async_core_note_failure (MusterAsyncCore *self, MusterSaveTicket *ticket,
+                                const GError *failure)
 {
   if (g_cancellable_is_cancelled (muster_save_ticket_cancellable (ticket)))
     return;
@@ -191,7 +191,7 @@ settle (MusterAsyncCore *self, MusterAsyncRequest *request, gint64 started_us,
                              is_durable);
   g_mutex_lock (&self->lock);
   if (outcome->failure != NULL)
-    note_failure (self, request->ticket, outcome->failure);
+    muster_async_core_note_failure (self, request->ticket, outcome->failure);
   else if (is_durable)
     note_durable (request, outcome->saved);
   request->slot->is_taken = FALSE; /* so that a thread that is notified may save at once */

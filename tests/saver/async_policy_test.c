@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/doubles/notebook.h"
 #include "tests/saver/async_fixture.h"
 
 /* What a save does while another is under way: B001.43 and DIFF.30, and the byte budget. */
@@ -102,6 +103,21 @@ MUSTER_TEST (AsyncPolicy, skip_says_so_in_the_ticket)
   MUSTER_EXPECT_TRUE (async_wait (third, MUSTER_SAVE_DURABLE, &error));
 }
 
+/* DIFF.30: the second may be skipped before the thread has begun with the first */
+MUSTER_TEST (AsyncPolicy, skip_names_the_save_that_no_thread_has_begun_yet)
+{
+  for (int i = 0; i < 20; i++) {
+    g_auto (Async) f = async_set_up ((AsyncHow){.policy = MUSTER_SAVES_SKIP});
+    muster_gate_storage_close_gate (f.gates, MUSTER_GATE_BEGIN);
+    g_autoptr (MusterSaveTicket) first = async_save (&f, 1, NULL);
+
+    g_autoptr (MusterSaveTicket) second = async_save (&f, 2, NULL);
+
+    g_autofree char *why = muster_save_ticket_why (second);
+    MUSTER_ASSERT_TRUE (strstr (why, "model.ckpt-1' is still being written"));
+  }
+}
+
 /* DIFF.30 */
 MUSTER_TEST (AsyncPolicy, replace_puts_the_newest_in_place_of_the_one_that_waits)
 {
@@ -126,6 +142,85 @@ MUSTER_TEST (AsyncPolicy, replace_puts_the_newest_in_place_of_the_one_that_waits
   MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (first)), 1);
   MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (second)), -1);
   MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (third)), 3);
+}
+
+/* One save is being written, and the next waits, until the gate is opened. */
+static void
+hold_two (Async *f, MusterSaveTicket *tickets[2])
+{
+  muster_gate_storage_close_gate (f->gates, MUSTER_GATE_BEGIN);
+  async_set_w (f, 1);
+  tickets[0] = async_save (f, 1, NULL);
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (f->gates, MUSTER_GATE_BEGIN));
+  async_set_w (f, 2);
+  tickets[1] = async_save (f, 2, NULL);
+  async_set_w (f, 3);
+}
+
+/* DIFF.30 */
+MUSTER_TEST (AsyncPolicy, replace_leaves_the_one_that_waits_if_the_newest_does_not_begin)
+{
+  g_auto (Async) f = async_set_up ((AsyncHow){.policy = MUSTER_SAVES_REPLACE});
+  g_autoptr (MusterMaster) other = muster_local_master_new ();
+  g_autoptr (MusterSession) closed = muster_master_create_session (
+      other, muster_meta_graph_graph (f.meta_graph), NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
+  g_autoptr (GCancellable) cancelled = g_cancellable_new ();
+  g_autoptr (GError) error = NULL;
+  MusterSaveTicket *held[2];
+  hold_two (&f, held);
+  g_autoptr (MusterSaveTicket) first = held[0], second = held[1];
+  g_cancellable_cancel (cancelled);
+  MUSTER_EXPECT_TRUE (muster_session_close (closed, async_soon (), NULL, NULL));
+
+  MUSTER_EXPECT_NULL (muster_async_saver_save (f.async, muster_test_tmpdir (), 3, async_soon (),
+                                               cancelled, &error));
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_clear_error (&error);
+  MUSTER_EXPECT_NULL (muster_async_saver_save (f.async, muster_test_tmpdir (), 3,
+                                               g_get_monotonic_time (), NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  g_clear_error (&error);
+  muster_async_saver_set_model (f.async, f.saver, closed);
+  MUSTER_EXPECT_NULL (async_save (&f, 3, &error));
+  MUSTER_EXPECT_TRUE (error != NULL);
+  g_clear_error (&error);
+
+  MUSTER_EXPECT_EQ (muster_save_ticket_state (second), MUSTER_SAVE_STAGED);
+  muster_gate_storage_open_gate (f.gates, MUSTER_GATE_BEGIN);
+  MUSTER_EXPECT_TRUE (async_sync (&f, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (first)), 1);
+  MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (second)), 2);
+}
+
+/* DIFF.25, DIFF.30 */
+MUSTER_TEST (AsyncPolicy, replace_reports_the_one_that_a_failed_save_has_overwritten)
+{
+  g_auto (Async) f = async_set_up ((AsyncHow){.policy = MUSTER_SAVES_REPLACE});
+  g_autoptr (MusterNotebook) notebook = muster_notebook_new (1);
+  g_autoptr (GError) error = NULL, own = NULL;
+  MusterSaveTicket *held[2];
+  muster_saver_add_saveable (f.saver, "notebook", MUSTER_SAVEABLE (notebook),
+                             MUSTER_SAVEABLE_DEFAULT, NULL);
+  hold_two (&f, held);
+  g_autoptr (MusterSaveTicket) first = held[0], second = held[1];
+  notebook->fails_to_copy = MUSTER_ERROR_INTERNAL;
+
+  MUSTER_EXPECT_NULL (async_save (&f, 3, NULL));
+
+  MUSTER_EXPECT_EQ (muster_save_ticket_state (second), MUSTER_SAVE_FAILED);
+  MUSTER_EXPECT_FALSE (async_wait (second, MUSTER_SAVE_DURABLE, &own));
+  MUSTER_EXPECT_ERROR (own, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
+  MUSTER_EXPECT_TRUE (strstr (own->message, "model.ckpt-2: discarded for a newer save, which "
+                                            "failed: Saving '"));
+  muster_gate_storage_open_gate (f.gates, MUSTER_GATE_BEGIN);
+  MUSTER_EXPECT_FALSE (async_sync (&f, &error));
+  MUSTER_EXPECT_STREQ (error->message, own->message);
+  MUSTER_EXPECT_TRUE (async_sync (&f, NULL));
+  MUSTER_EXPECT_EQ (async_w_in (muster_save_ticket_path (first)), 1);
+  notebook->fails_to_copy = 0;
+  g_autoptr (MusterSaveTicket) third = async_save (&f, 3, NULL); /* its slot is free */
+  MUSTER_EXPECT_TRUE (async_wait (third, MUSTER_SAVE_DURABLE, NULL));
 }
 
 /* The small model takes 16 bytes. */

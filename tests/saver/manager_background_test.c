@@ -226,3 +226,26 @@ MUSTER_TEST (ManagerBackground, calls_back_for_a_save_that_is_replaced)
   muster_gate_storage_open_gate (f.gates, MUSTER_GATE_PUBLISH);
   MUSTER_EXPECT_TRUE (async_sync (&f, NULL));
 }
+
+static void
+try_sync (MusterSaveTicket *ticket G_GNUC_UNUSED, gpointer data)
+{
+  Async *f = data;
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_FALSE (muster_async_saver_sync (f->async, g_get_monotonic_time (), NULL, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+}
+
+MUSTER_TEST (ManagerBackground, lets_no_sync_return_before_a_replaced_save_has_called_back)
+{
+  g_auto (Async) f = async_set_up ((AsyncHow){.policy = MUSTER_SAVES_REPLACE});
+  muster_gate_storage_close_gate (f.gates, MUSTER_GATE_PUBLISH);
+  g_autoptr (MusterSaveTicket) first = async_save (&f, 1, NULL);
+  MUSTER_EXPECT_TRUE (muster_gate_storage_wait_for_arrival (f.gates, MUSTER_GATE_PUBLISH));
+  g_autoptr (MusterSaveTicket) second = async_save (&f, 2, NULL);
+  muster_save_ticket_when_ended (second, try_sync, &f, NULL); /* in the turn of the third */
+
+  g_autoptr (MusterSaveTicket) third = async_save (&f, 3, NULL);
+
+  MUSTER_EXPECT_TRUE (third != NULL);
+}
