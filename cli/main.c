@@ -13,9 +13,11 @@
 #include "session/peer/peer_storage.h"
 #include "tensorflow/tensorflow_master.h"
 
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
   const char *name;
@@ -120,16 +122,9 @@ is_one_of (const char *word, const char *a, const char *b)
   return strcmp (word, a) == 0 || strcmp (word, b) == 0;
 }
 
-int
-main (int argc, char **argv)
+static int
+answer (int argc, char **argv)
 {
-  setlocale (LC_ALL, "");
-  setlocale (LC_NUMERIC, "C"); /* numbers don't depend on the locale */
-  signal (SIGPIPE, SIG_IGN);   /* output whose reader is gone ends no training and no server */
-  muster_local_master_offer ();
-  muster_tensorflow_master_offer ();
-  muster_peer_storage_offer ();
-  muster_cli_log_begin ();
   if (argc < 2) {
     print_help (stderr);
     return MUSTER_EXIT_BAD_INPUT;
@@ -145,5 +140,29 @@ main (int argc, char **argv)
     printf ("muster %s\n", MUSTER_VERSION);
     return MUSTER_EXIT_DONE;
   }
-  return muster_cli_leave (run (argc - 1, argv + 1));
+  return run (argc - 1, argv + 1);
+}
+
+/* Else the first file that is opened becomes the output, and what is printed goes into it. Writing
+ * to what was closed still fails, as reading does. */
+static void
+hold_closed_streams (void)
+{
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    if (fcntl (fd, F_GETFD) < 0)
+      (void)!open ("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+int
+main (int argc, char **argv)
+{
+  hold_closed_streams ();
+  setlocale (LC_ALL, "");
+  setlocale (LC_NUMERIC, "C"); /* numbers don't depend on the locale */
+  signal (SIGPIPE, SIG_IGN);   /* output whose reader is gone ends no training and no server */
+  muster_local_master_offer ();
+  muster_tensorflow_master_offer ();
+  muster_peer_storage_offer ();
+  muster_cli_log_begin ();
+  return muster_cli_leave (answer (argc, argv));
 }

@@ -122,7 +122,7 @@ say_ports (const Ports *self, const MusterServeOptions *options)
     muster_serve_append_port (text, "http", options->tls_cert != NULL ? "https" : "http",
                               options->http, self->http);
   fwrite (text->str, 1, text->len, stdout);
-  fflush (stdout);
+  (void)muster_cli_flush (stdout);
 }
 
 /* --- the log --- */

@@ -203,7 +203,7 @@ watch (Place *place, MusterRpcCredentials *credentials, gint64 interval_us)
     set_deadline (place, started_us,
                   muster_deadline_after (timeout_us, place->after > 0 ? place->wait_us : 0));
     (void)show (place, credentials, started_us, redraws, again, &seen);
-    if (fflush (stdout) != 0 || ferror (stdout))
+    if (muster_cli_flush (stdout) != 0)
       return MUSTER_EXIT_FAILED; /* nobody reads it any more */
     gint64 pause_us = interval_us > 0 ? interval_us : REDRAWN_US;
     if (seen > 0 && seen != place->after)

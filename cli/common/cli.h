@@ -130,7 +130,8 @@ MusterExit muster_cli_exit_of (const GError *error);
 /* Ends a command that has nothing more to do or to say: what it printed is flushed, and the kernel
  * frees its memory and closes its connections at once, for which the libraries' own clean-up takes
  * three times as long. Where a build looks at what is left at the end (sanitizers, coverage) it
- * returns code, for the way through main (). */
+ * returns the code, for the way through main (). Output that couldn't be written is a failure,
+ * unless its reader is gone, as `head` is. */
 MusterExit muster_cli_leave (MusterExit code);
 
 /* TRUE if the stream is a terminal. Colour is used there unless NO_COLOR is set. */

@@ -3,6 +3,7 @@
 #include "cli/common/cli.h"
 #include "cli/output/log.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 /* TRUE if the disk or the system has failed, rather than the path that was given. */
@@ -56,22 +57,39 @@ muster_cli_exit_of (const GError *error)
   }
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(MUSTER_LEAVES_TIDILY)
-MusterExit
-muster_cli_leave (MusterExit code)
+/* TRUE for a pipe, a socket or a terminal whose other end was closed. */
+static gboolean
+is_unread (int fd)
 {
-  muster_cli_log_flush ();
-  return code;
+  struct pollfd output = {.fd = fd};
+  return poll (&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP)) != 0;
 }
-#else
+
+/* What a command was asked for is its output, so one that could write none hasn't succeeded. */
+static MusterExit
+flush_output (MusterExit code)
+{
+  static gboolean is_reported;
+  const int failure = muster_cli_flush (stdout);
+  muster_cli_log_flush ();
+  if (failure == 0 || is_reported || is_unread (STDOUT_FILENO))
+    return code;
+  is_reported = TRUE;
+  muster_cli_say (stderr, "muster: couldn't write the output: %s\n", g_strerror (failure));
+  return code == MUSTER_EXIT_DONE ? MUSTER_EXIT_FAILED : code;
+}
+
 MusterExit
 muster_cli_leave (MusterExit code)
 {
-  muster_cli_log_flush ();
+  code = flush_output (code);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(MUSTER_LEAVES_TIDILY)
+  return code;
+#else
   fflush (NULL);
   _exit (code);
-}
 #endif
+}
 
 MusterExit
 muster_cli_fail (const GError *error)

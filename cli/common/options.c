@@ -453,7 +453,7 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
     words[i] = g_strdup (argv[i]);
   if (asks_for_help (words)) {
     print_help (command, usage, summary, all);
-    exit (MUSTER_EXIT_DONE);
+    exit ((int)muster_cli_leave (MUSTER_EXIT_DONE));
   }
   g_autoptr (GError) failure = NULL;
   if (parse_words (context, wants, options, &words, rest, &failure))

@@ -5,6 +5,7 @@
 
 #include "base/safe_text_private.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -59,6 +60,16 @@ muster_cli_statement (const char *text)
   return g_string_free (statement, FALSE);
 }
 
+int
+muster_cli_flush (FILE *stream)
+{
+  static gint failure; /* atomic */
+  const gboolean is_written = fflush (stream) == 0 && !ferror (stream);
+  if (!is_written && stream == stdout)
+    (void)g_atomic_int_compare_and_exchange (&failure, 0, errno != 0 ? errno : EIO);
+  return g_atomic_int_get (&failure);
+}
+
 void
 muster_cli_say (FILE *stream, const char *format, ...)
 {
@@ -68,7 +79,7 @@ muster_cli_say (FILE *stream, const char *format, ...)
   va_end (arguments);
   g_autofree char *statement = muster_cli_statement (text);
   fputs (statement, stream);
-  fflush (stream);
+  (void)muster_cli_flush (stream);
 }
 
 void
@@ -80,7 +91,7 @@ muster_cli_put (FILE *stream, const char *format, ...)
   va_end (arguments);
   g_autofree char *sanitised = muster_cli_sanitise (text);
   fputs (sanitised, stream);
-  fflush (stream);
+  (void)muster_cli_flush (stream);
 }
 
 guint

@@ -16,6 +16,10 @@ void muster_cli_say (FILE *stream, const char *format, ...) G_GNUC_PRINTF (2, 3)
 /* muster's own text, of any number of lines. */
 void muster_cli_put (FILE *stream, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
+/* Writes what was printed. Returns what has kept stdout from being written since the start, an
+ * errno, or 0. */
+int muster_cli_flush (FILE *stream);
+
 /* As strings: with the text's line breaks; on one line; as a statement. (transfer full) */
 char *muster_cli_sanitise (const char *text);
 char *muster_cli_one_line (const char *text);

@@ -176,5 +176,5 @@ muster_table_print (const MusterTable *self, FILE *to)
 {
   g_autofree char *text = muster_table_draw (self, muster_cli_terminal_columns (to));
   fputs (text, to);
-  fflush (to);
+  (void)muster_cli_flush (to);
 }

@@ -398,7 +398,6 @@ muster_live_say (MusterLive *self, FILE *to, const char *text)
   g_mutex_lock (&self->lock);
   erase (self);
   muster_cli_say (to, "%s\n", text);
-  fflush (to);
   if (self->shows == SHOWS_BLOCK && self->line != NULL)
     draw (self, muster_clock_now_us (muster_system_clock ()));
   g_mutex_unlock (&self->lock);

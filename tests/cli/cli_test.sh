@@ -32,6 +32,15 @@ for command in serve prepare wait train status run save finish certs checkpoint;
   expect 0 "muster $command" $muster $command --help
 done
 
+# Output that can't be written is a failure; a reader that has read enough is none.
+for words in --version --help "help train" "checkpoint --help" "inspect $fixtures/digits.meta --json"; do
+  expect 4 "muster: couldn't write the output: No space left on device" bash -c '"$0" "$@" >/dev/full' $muster $words
+  expect 4 "muster: couldn't write the output: Bad file descriptor" bash -c '"$0" "$@" >&-' $muster $words
+  said=$(set -o pipefail; { $muster $words | true; } 2>&1) && [ -z "$said" ] ||
+    { echo "FAILED: $words minded a reader that was gone: $said"; failures=$((failures + 1)); }
+done
+expect 3 "unknown command" bash -c '"$0" "$@" >/dev/full' $muster prepar
+
 # usage
 expect 3 "needs --meta-graph=FILE" $muster prepare --master=local
 expect 3 "needs --master=TARGET" $muster wait --meta-graph=$fixtures/digits.meta
