@@ -183,6 +183,82 @@ MUSTER_TEST (FeedFunc, feeds_each_run_and_ends_with_its_input)
       muster_monitored_session_finish (f.session, error, MUSTER_WAIT_FOREVER, NULL));
 }
 
+static void
+count (gpointer data)
+{
+  ++*(int *)data;
+}
+
+/* Each tensor that is freed counts. */
+static MusterTensor *
+counted_tensor (int *n_freed)
+{
+  static const float value = 1;
+  g_autoptr (GBytes) bytes = g_bytes_new_with_free_func (&value, sizeof value, count, n_freed);
+  return muster_tensor_new_from_bytes (MUSTER_FLOAT, 0, NULL, bytes, NULL);
+}
+
+static gboolean
+half_a_feed (MusterTensor **feeds, gint64 deadline_us G_GNUC_UNUSED,
+             GCancellable *cancellable G_GNUC_UNUSED, gpointer n_freed, GError **error)
+{
+  feeds[0] = counted_tensor (n_freed);
+  return muster_fail (error, MUSTER_ERROR_OUT_OF_RANGE, "no labels");
+}
+
+static gboolean
+feed_without_the_second (MusterTensor **feeds, gint64 deadline_us G_GNUC_UNUSED,
+                         GCancellable *cancellable G_GNUC_UNUSED, gpointer n_freed,
+                         GError **error G_GNUC_UNUSED)
+{
+  feeds[0] = counted_tensor (n_freed);
+  return TRUE;
+}
+
+static GPtrArray *
+list_without_the_second (gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+                         gpointer n_freed, GError **error G_GNUC_UNUSED)
+{
+  GPtrArray *list = g_ptr_array_new ();
+  g_ptr_array_add (list, counted_tensor (n_freed));
+  g_ptr_array_add (list, NULL);
+  return list;
+}
+
+MUSTER_TEST (FeedFunc, owns_what_a_function_that_fails_has_made)
+{
+  SET_UP (f);
+  static const char *const tensors[] = {"v:0", "global_step:0", NULL};
+  int n_freed = 0;
+  monitored_add (&f, muster_feed_func_hook_new (tensors, half_a_feed, &n_freed, NULL));
+  MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+
+  MUSTER_EXPECT_FALSE (monitored_train (&f, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE);
+  MUSTER_EXPECT_EQ (n_freed, 1);
+}
+
+MUSTER_TEST (FeedFunc, names_the_tensor_that_it_lacks)
+{
+  static const char *const tensors[] = {"v:0", "global_step:0", NULL};
+  for (int i = 0; i < 2; i++) {
+    SET_UP (f);
+    int n_freed = 0;
+    monitored_add (
+        &f, i == 0 ? muster_feed_func_hook_new (tensors, feed_without_the_second, &n_freed, NULL)
+                   : muster_feed_list_hook_new (tensors, list_without_the_second, &n_freed, NULL));
+    MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+
+    MUSTER_EXPECT_FALSE (monitored_train (&f, NULL, &error));
+
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+    MUSTER_EXPECT_STREQ (error->message, "MusterFeedFuncHook, before a run: the feed function "
+                                         "returned no tensor for 'global_step:0'");
+    MUSTER_EXPECT_EQ (n_freed, 1);
+  }
+}
+
 /* --- final ops --- */
 
 /* MON.84 */

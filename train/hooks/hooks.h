@@ -322,7 +322,7 @@ MusterHook *muster_finish_barrier_hook_new (gint64 quiet_us, gint64 timeout_us, 
 
 /**
  * MusterFeedFunc: (skip)
- * @feeds: where to return a tensor for each of the hook's, owned by the hook
+ * @feeds: where to return a tensor for each of the hook's, owned by the hook even on failure
  * @deadline_us: the run's, on the monitored session's clock
  * @cancellable: (nullable): ends waits
  * @user_data: the caller's

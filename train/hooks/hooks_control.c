@@ -366,17 +366,28 @@ feed_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 }
 
 static gboolean
+feed_values (MusterFeedFuncHook *self, MusterRunContext *context, GError **error)
+{
+  for (guint i = 0; self->tensors[i]; i++) {
+    if (self->values[i] == NULL)
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "the feed function returned no tensor for '%s'", self->tensors[i]);
+    muster_run_context_feed (context, self->tensors[i], self->values[i]);
+  }
+  return TRUE;
+}
+
+static gboolean
 feed_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterFeedFuncHook *self = MUSTER_FEED_FUNC_HOOK (hook);
-  if (!self->func (self->values, muster_run_context_deadline_us (context),
-                   muster_run_context_cancellable (context), self->user_data, error))
-    return FALSE;
-  for (guint i = 0; self->tensors[i]; i++) {
-    muster_run_context_feed (context, self->tensors[i], self->values[i]);
+  const gboolean is_fed =
+      self->func (self->values, muster_run_context_deadline_us (context),
+                  muster_run_context_cancellable (context), self->user_data, error) &&
+      feed_values (self, context, error);
+  for (guint i = 0; self->tensors[i]; i++)
     g_clear_pointer (&self->values[i], muster_tensor_unref);
-  }
-  return TRUE;
+  return is_fed;
 }
 
 static char **

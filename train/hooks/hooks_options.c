@@ -61,7 +61,7 @@ feed_list (MusterTensor **feeds, gint64 deadline_us, GCancellable *cancellable, 
                         "the feed function returned %u tensors; the hook feeds %u",
                         made != NULL ? made->len : 0, self->n_tensors);
   for (guint i = 0; i < made->len; i++)
-    feeds[i] = muster_tensor_ref (made->pdata[i]);
+    feeds[i] = made->pdata[i] != NULL ? muster_tensor_ref (made->pdata[i]) : NULL;
   return TRUE;
 }
 
