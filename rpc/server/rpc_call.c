@@ -14,6 +14,8 @@
 #define SMALL_MESSAGE 65536
 /* Tensors refer to the bytes of messages from this size on (graph/tensor_proto.c). */
 #define KEPT_MESSAGE 4096
+/* States that wait to be sent to one caller. */
+#define MAX_QUEUED_STATES 4
 
 static void on_requested (gpointer owner, gboolean ok);
 static void on_received (gpointer owner, gboolean ok);
@@ -473,13 +475,14 @@ muster_rpc_call_send (MusterRpcCall *self, MusterRope *message)
   answer_rope (self, message, FALSE);
 }
 
-guint
-muster_rpc_call_n_queued (MusterRpcCall *self)
+void
+muster_rpc_call_send_state (MusterRpcCall *self, MusterRope *state)
 {
   g_mutex_lock (&self->lock);
-  const guint n = g_queue_get_length (&self->messages);
+  if (self->messages.length >= MAX_QUEUED_STATES)
+    grpc_byte_buffer_destroy (g_queue_pop_tail (&self->messages));
   g_mutex_unlock (&self->lock);
-  return n;
+  muster_rpc_call_send (self, state);
 }
 
 /* gRPC has delivered a call's headers: it is open until end (). Its message is read by a call

@@ -134,8 +134,8 @@ void muster_rpc_call_finish (MusterRpcCall *self, const GError *error);
 void muster_rpc_call_refuse (MusterRpcCall *self, const GError *error);
 /* Sends a message of a stream. Messages are queued and sent in order. */
 void muster_rpc_call_send (MusterRpcCall *self, MusterRope *message);
-/* How many messages of a stream are queued behind the one that is being sent: the caller reads them
- * more slowly than they come. */
-guint muster_rpc_call_n_queued (MusterRpcCall *self);
+/* The same for a stream of states, of which a later one replaces those before: a caller that reads
+ * them more slowly than they come gets the first few and the newest. One thread at a time. */
+void muster_rpc_call_send_state (MusterRpcCall *self, MusterRope *state);
 
 G_END_DECLS

@@ -101,7 +101,7 @@ send_status (MusterRpcCall *call, Status status)
 {
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   pack_status (&rope, status);
-  muster_rpc_call_send (call, &rope);
+  muster_rpc_call_send_state (call, &rope);
 }
 
 static void

@@ -5,11 +5,6 @@
 
 #include "server/core/service.h"
 
-/* A member that reads more slowly than rosters come gets only the latest; its queue is checked
- * again after this time. */
-#define MAX_QUEUED     4
-#define LOOKS_AGAIN_US (50 * MUSTER_MILLISECOND)
-
 void
 muster_member_stream_free (gpointer stream)
 {
@@ -48,18 +43,12 @@ muster_member_stream_end (MusterMemberStream *stream, const GError *error)
 
 /* --- rosters --- */
 
-static void
-add_news (MusterMemberService *self, const char *model)
+void
+muster_member_service_note_change (MusterMemberService *self, const char *model)
 {
   g_mutex_lock (&self->news_lock);
   g_hash_table_add (self->news, g_strdup (model));
   g_mutex_unlock (&self->news_lock);
-}
-
-void
-muster_member_service_note_change (MusterMemberService *self, const char *model)
-{
-  add_news (self, model);
   muster_alarm_set (self->alarm, 0);
 }
 
@@ -87,7 +76,7 @@ send_bytes (MusterMemberStream *stream, GBytes *bytes)
 {
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   muster_rope_append (&rope, bytes);
-  muster_rpc_call_send (stream->call, &rope);
+  muster_rpc_call_send_state (stream->call, &rope);
 }
 
 static void
@@ -101,27 +90,21 @@ send_grant (MusterMemberService *self, MusterMemberStream *stream, const Muster_
   send_bytes (stream, packed);
 }
 
-/* Returns FALSE if the stream's queue is full. */
-static gboolean
+static void
 send_roster (MusterMemberService *self, MusterMemberStream *stream, const Muster__Roster *roster,
              GBytes *packed)
 {
-  if (muster_rpc_call_n_queued (stream->call) >= MAX_QUEUED)
-    return FALSE;
   if (stream->told == NULL)
     send_grant (self, stream, roster);
   else if (!g_bytes_equal (stream->told, packed))
     send_bytes (stream, packed);
   g_clear_pointer (&stream->told, g_bytes_unref);
   stream->told = g_bytes_ref (packed);
-  return TRUE;
 }
 
-/* Returns FALSE if the queues of some members are full. */
-static gboolean
+static void
 tell_members (MusterMemberService *self, const char *model)
 {
-  gboolean is_done = TRUE;
   MusterServer *server = self->server;
   g_autoptr (GArray) slots = g_array_new (FALSE, FALSE, sizeof (guint32));
   g_autoptr (GArray) ids = g_array_new (FALSE, FALSE, sizeof (guint64));
@@ -136,17 +119,14 @@ tell_members (MusterMemberService *self, const char *model)
     MusterMemberStream *stream =
         g_hash_table_lookup (self->streams, &g_array_index (ids, guint64, i));
     if (stream != NULL)
-      is_done &= send_roster (self, stream, &roster, packed);
+      send_roster (self, stream, &roster, packed);
   }
   g_mutex_unlock (&self->lock);
-  return is_done;
 }
 
-/* Returns FALSE if the queues of some members are full; they get the roster later. */
-static gboolean
+static void
 tell_news (MusterMemberService *self)
 {
-  gboolean is_done = TRUE;
   g_mutex_lock (&self->news_lock);
   g_autoptr (GHashTable) news = self->news;
   self->news = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
@@ -155,11 +135,7 @@ tell_news (MusterMemberService *self)
   gpointer model;
   g_hash_table_iter_init (&iter, news);
   while (g_hash_table_iter_next (&iter, &model, NULL))
-    if (!tell_members (self, model)) {
-      is_done = FALSE;
-      add_news (self, model);
-    }
-  return is_done;
+    tell_members (self, model);
 }
 
 /* --- the alarm --- */
@@ -187,6 +163,6 @@ muster_member_service_on_alarm (gpointer service)
 {
   MusterMemberService *self = service;
   const gint64 next_us = expire (self);
-  const gint64 now_us = muster_clock_now_us (self->server->clock);
-  return tell_news (self) ? next_us : MIN (next_us, muster_deadline_after (now_us, LOOKS_AGAIN_US));
+  tell_news (self);
+  return next_us;
 }

@@ -70,6 +70,24 @@ on_count (MusterRpcCall *call, GBytes *request, gpointer data)
   muster_rpc_call_finish (call, failure);
 }
 
+/* Large ones, so that few fit into the buffers on the way. */
+#define STATE_BYTES 100000
+
+static void
+on_states (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  Echo *self = data;
+  g_autofree char *text = g_strndup (g_bytes_get_data (request, NULL), g_bytes_get_size (request));
+  for (int i = 0; i < atoi (text); i++) {
+    g_autofree char *state = g_strdup_printf ("%-*d", STATE_BYTES, i);
+    g_auto (MusterRope) message = MUSTER_ROPE_INIT;
+    g_byte_array_append (muster_rope_tail (&message), (const guint8 *)state, STATE_BYTES);
+    muster_rpc_call_send_state (call, &message);
+  }
+  g_async_queue_push (self->arrived, muster_rpc_call_ref (call));
+  muster_rpc_call_finish (call, NULL);
+}
+
 static void
 on_open (MusterRpcCall *call, GBytes *request, gpointer data)
 {
@@ -89,6 +107,7 @@ echo_start (Echo *self)
   muster_rpc_server_add_method (self->server, "/test.Echo/Fail", on_fail, self);
   muster_rpc_server_add_method (self->server, "/test.Echo/Wait", on_wait, self);
   muster_rpc_server_add_method (self->server, "/test.Echo/Count", on_count, self);
+  muster_rpc_server_add_method (self->server, "/test.Echo/States", on_states, self);
   muster_rpc_server_add_method (self->server, "/test.Echo/Open", on_open, self);
   int port = muster_rpc_server_listen (self->server, "127.0.0.1:0", NULL, &error);
   g_assert_no_error (error);

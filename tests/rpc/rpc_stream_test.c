@@ -46,6 +46,26 @@ MUSTER_TEST (RpcStream, brings_messages_in_order_and_ends)
   }
 }
 
+MUSTER_TEST (RpcStream, of_states_brings_few_of_those_that_were_not_read_in_time_and_the_last)
+{
+  g_auto (Echo) f = {0};
+  echo_start (&f);
+  g_autoptr (GError) error = NULL;
+  int n_read = 0, last = -1;
+
+  g_autoptr (MusterRpcStream) stream = open_stream (&f, "/test.Echo/States", "1000");
+
+  g_autoptr (MusterRpcCall) sent = g_async_queue_timeout_pop (f.arrived, 30 * MUSTER_SECOND);
+  MUSTER_ASSERT_NOT_NULL (sent);
+  for (int next; (next = next_number (stream, &error)) != -1; n_read++) {
+    MUSTER_EXPECT_GT (next, last);
+    last = next;
+  }
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (last, 999);
+  MUSTER_EXPECT_LT (n_read, 500);
+}
+
 MUSTER_TEST (RpcStream, without_a_message_ends_at_once)
 {
   g_auto (Echo) f = {0};
