@@ -37,7 +37,7 @@ typedef struct {
   gboolean is_elsewhere; /* its variables aren't the server's */
   gboolean has_left;
   gboolean is_unreported; /* its lease has expired, and listeners haven't been notified */
-  MusterGraph *graph;     /* (owned) (nullable) */
+  MusterGraph *graph;     /* (owned) (nullable) of its chief, while somebody may need it */
 } Model;
 
 struct _MusterChiefRegistry {
@@ -142,6 +142,12 @@ muster_chief_registry_check_name (const char *what, const char *name, GError **e
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the %s is empty; use a name", what);
 }
 
+gboolean
+muster_chief_registry_check_text (const char *what, const char *text, GError **error)
+{
+  return check_text (what, text, MAX_DETAIL, error);
+}
+
 static gboolean
 refuse_epoch (gint64 epoch, GError **error)
 {
@@ -185,6 +191,15 @@ lose (Model *model, gint64 when_us)
 {
   model->chief.alive = FALSE;
   model->lost_us = when_us;
+}
+
+/* Nobody continues a job that is over, and a model that isn't prepared only its own chief, which
+ * claims it with its graph again if it has left. A graph may hold as much as the variables. */
+static void
+drop_unneeded_graph (Model *model)
+{
+  if (model->chief.phase == MUSTER_CHIEF_OVER || (model->has_left && !model->chief.prepared))
+    g_clear_pointer (&model->graph, muster_graph_unref);
 }
 
 /* When to look at its lease again. */
@@ -590,6 +605,7 @@ static void
 apply_announcement (Model *model, const MusterAnnouncement *announced, gint64 now_us)
 {
   apply_phase (model, announced, now_us);
+  drop_unneeded_graph (model);
   if (announced->step >= 0)
     model->chief.step = announced->step;
   if (announced->holder != NULL && *announced->holder != '\0')
@@ -674,6 +690,7 @@ muster_chief_registry_release (MusterChiefRegistry *self, const char *model, gin
       lose (found, now_us);
     found->has_left = TRUE;
     found->is_unreported = FALSE;
+    drop_unneeded_graph (found);
   }
   g_mutex_unlock (&self->lock);
   if (has_changed)
@@ -767,6 +784,7 @@ muster_chief_registry_reset (MusterChiefRegistry *self, guint64 n_claims)
       reset_phase = model->reset_phase; /* a reset after a reset */
     begin_phase (model, MUSTER_CHIEF_UNKNOWN, now_us);
     model->reset_phase = reset_phase;
+    drop_unneeded_graph (model);
     g_ptr_array_add (names, g_strdup (model->chief.model));
   }
   g_mutex_unlock (&self->lock);

@@ -59,6 +59,8 @@ gint64 muster_chief_registry_lease_us (MusterChiefRegistry *self);
 
 /* TRUE for 1 to 256 printable bytes; otherwise INVALID_ARGUMENT, which begins with what. */
 gboolean muster_chief_registry_check_name (const char *what, const char *name, GError **error);
+/* The same for a longer text that may be empty, such as the name of an op: up to 4096 bytes. */
+gboolean muster_chief_registry_check_text (const char *what, const char *text, GError **error);
 
 /* Claims a model. Returns the epoch, or 0 with FAILED_PRECONDITION, OUT_OF_RANGE, INVALID_ARGUMENT,
  * ALREADY_EXISTS or RESOURCE_EXHAUSTED. The chief is STARTING until it announces a phase, and the
@@ -101,7 +103,8 @@ gboolean muster_chief_registry_knows (MusterChiefRegistry *self, const char *mod
 
 /* A model's announcement; NULL if no chief has ever registered. (transfer full) */
 MusterAnnouncement *muster_chief_registry_find (MusterChiefRegistry *self, const char *model);
-/* The graph of its last chief, (transfer full) (nullable). */
+/* The graph of its last chief, (transfer full) (nullable): while that one may come back or its
+ * model be continued. */
 MusterGraph *muster_chief_registry_graph (MusterChiefRegistry *self, const char *model);
 /* (transfer full) (element-type MusterAnnouncement) */
 GPtrArray *muster_chief_registry_list (MusterChiefRegistry *self);

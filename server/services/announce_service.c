@@ -171,7 +171,7 @@ send_locked (Lease *lease, const Muster__ClaimResponse *response)
   g_autoptr (GBytes) packed = muster_pack (&response->base);
   muster_rope_append (&rope, packed);
   if (lease->call != NULL)
-    muster_rpc_call_send (lease->call, &rope);
+    muster_rpc_call_send_state (lease->call, &rope);
 }
 
 /* A chief whose steps are elsewhere loses nothing by a stop of this server. */
@@ -526,7 +526,9 @@ claim (MusterRpcCall *call, GBytes *request, gpointer data)
       muster_server_unpack (call, request, &muster__claim_request__descriptor, arena);
   if (read == NULL)
     return;
-  if (may_claim (server, call, read, &error))
+  if (muster_chief_registry_check_text ("ready op", read->ready_op, &error) &&
+      muster_chief_registry_check_text ("claim's secret", read->proof, &error) &&
+      may_claim (server, call, read, &error))
     graph = muster_server_claimants_graph (server, read, &error);
   if (error == NULL) {
     muster_server_wait_for_return (server, call, read);

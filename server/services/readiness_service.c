@@ -210,7 +210,7 @@ on_readiness (const MusterReadiness *readiness, guint64 round, const GError *err
   muster_rope_append (&rope, self->packed);
   g_mutex_lock (&watcher->lock);
   if (watcher->call != NULL) {
-    muster_rpc_call_send (watcher->call, &rope);
+    muster_rpc_call_send_state (watcher->call, &rope);
     count_latency (self->server);
   }
   g_clear_pointer (&watcher->why, g_ref_string_release);
@@ -346,7 +346,11 @@ check_question (const Muster__WatchRequest *request, GError **error)
 static gboolean
 check_names (const Muster__WatchRequest *request, GError **error)
 {
-  return check_question (request, error) && check_name ("model's name", request->model, error) &&
+  return check_question (request, error) &&
+         muster_chief_registry_check_text ("ready op", request->ready_op, error) &&
+         muster_chief_registry_check_text ("ready-for-local-init op",
+                                           request->ready_for_local_init_op, error) &&
+         check_name ("model's name", request->model, error) &&
          check_name ("waiter's task", request->task, error) &&
          check_name ("waiter's process", request->who, error);
 }

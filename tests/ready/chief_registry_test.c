@@ -590,6 +590,42 @@ MUSTER_TEST (ChiefRegistry, keeps_the_graph_of_the_last_chief)
   MUSTER_EXPECT_NULL (none);
 }
 
+static gboolean
+has_graph (Fixture *f)
+{
+  g_autoptr (MusterGraph) graph = muster_chief_registry_graph (f->registry, "digits");
+  return graph != NULL;
+}
+
+/* A server would run out of memory for the graphs of its past jobs. */
+MUSTER_TEST (ChiefRegistry, keeps_no_graph_that_nobody_needs)
+{
+  g_autoptr (GBytes) bytes = g_bytes_new_static ("", 0);
+  g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
+  const MusterClaim mine = {.model = "digits"};
+  static const struct {
+    MusterChiefPhase phase;
+    gboolean leaves, is_reset, is_kept;
+  } cases[] = {
+      {MUSTER_CHIEF_RESTORING, FALSE, TRUE, TRUE}, /* it prepares the model again */
+      {MUSTER_CHIEF_RESTORING, TRUE, FALSE, FALSE},
+      {MUSTER_CHIEF_TRAINING, TRUE, FALSE, TRUE}, /* the next one may continue */
+      {MUSTER_CHIEF_TRAINING, TRUE, TRUE, FALSE},
+      {MUSTER_CHIEF_OVER, FALSE, FALSE, FALSE},
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_auto (Fixture) f = fixture ();
+    MUSTER_TRACE ("%d", (int)i);
+    MUSTER_ASSERT_EQ (muster_chief_registry_claim (f.registry, &mine, NULL, graph, NULL, NULL), 1);
+    EXPECT_ANNOUNCED (&f, 1, cases[i].phase, 1);
+    if (cases[i].leaves)
+      muster_chief_registry_release (f.registry, "digits", 1);
+    if (cases[i].is_reset)
+      muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
+    MUSTER_EXPECT_EQ (has_graph (&f), cases[i].is_kept);
+  }
+}
+
 typedef struct {
   const char *op;
   const char *node;

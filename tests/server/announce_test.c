@@ -18,25 +18,38 @@ start_patient (MusterMaster *master)
 /* --- chiefs, on bare calls --- */
 
 static MusterRpcStream *
-claim_model (Served *f, MusterSession *session, const char *model, const char *who, gint64 epoch,
-             gboolean take_over)
+send_claim (Served *f, const Muster__ClaimRequest *request)
 {
   g_autoptr (GError) error = NULL;
-  Muster__ClaimRequest request = MUSTER__CLAIM_REQUEST__INIT;
-  request.model = (char *)model;
-  request.task = (char *)"worker:0";
-  request.who = (char *)who;
-  request.epoch = epoch;
-  request.take_over = take_over;
-  request.session_handle = (char *)muster_session_handle (session);
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  g_autoptr (GBytes) packed = muster_pack (&request.base);
+  g_autoptr (GBytes) packed = muster_pack (&request->base);
   muster_rope_append (&rope, packed);
   MusterRpcOptions options = {.deadline_us = test_deadline ()};
   MusterRpcStream *stream =
       muster_rpc_client_open (f->bare, "/muster.Readiness/Claim", &rope, &options, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return stream;
+}
+
+static Muster__ClaimRequest
+claim_of (MusterSession *session, const char *model, const char *who)
+{
+  Muster__ClaimRequest request = MUSTER__CLAIM_REQUEST__INIT;
+  request.model = (char *)model;
+  request.task = (char *)"worker:0";
+  request.who = (char *)who;
+  request.session_handle = (char *)muster_session_handle (session);
+  return request;
+}
+
+static MusterRpcStream *
+claim_model (Served *f, MusterSession *session, const char *model, const char *who, gint64 epoch,
+             gboolean take_over)
+{
+  Muster__ClaimRequest request = claim_of (session, model, who);
+  request.epoch = epoch;
+  request.take_over = take_over;
+  return send_claim (f, &request);
 }
 
 static MusterRpcStream *
@@ -440,6 +453,21 @@ MUSTER_TEST (Claim, with_a_hostile_name_is_refused)
   g_autoptr (MusterRpcStream) lease = claim (&f, session, endless);
 
   expect_end (lease, MUSTER_ERROR_INVALID_ARGUMENT, "process");
+}
+
+MUSTER_TEST (Claim, with_a_text_that_would_fill_the_memory_is_refused)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  g_autofree char *endless = g_strnfill (100000, 'w');
+  Muster__ClaimRequest with_op = claim_of (session, "digits", "host:1"), with_proof = with_op;
+  with_op.ready_op = with_proof.proof = endless;
+
+  g_autoptr (MusterRpcStream) by_op = send_claim (&f, &with_op);
+  g_autoptr (MusterRpcStream) by_proof = send_claim (&f, &with_proof);
+
+  expect_end (by_op, MUSTER_ERROR_INVALID_ARGUMENT, "the ready op has 100000 bytes");
+  expect_end (by_proof, MUSTER_ERROR_INVALID_ARGUMENT, "the claim's secret has 100000 bytes");
 }
 
 MUSTER_TEST (Announce, of_what_nobody_claimed_is_refused)

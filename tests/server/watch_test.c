@@ -83,6 +83,20 @@ MUSTER_TEST (Watch, that_sees_no_change_before_its_deadline_blames_no_silence)
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "didn't change");
 }
 
+MUSTER_TEST (Watch, of_an_op_whose_name_would_fill_the_memory_is_refused)
+{
+  g_auto (Watched) w = watched_start ();
+  g_autoptr (GError) error = NULL;
+  g_autofree char *endless = g_strnfill (100000, 'w');
+  const MusterWatchFor what = {.ready_op = endless};
+  g_autoptr (MusterWatch) watch = muster_session_watch (w.session, &what, test_deadline (), &error);
+  MUSTER_ASSERT_NOT_NULL (watch);
+
+  g_autofree char *heard = next_words (watch, &error);
+  MUSTER_EXPECT_STREQ (heard, "error");
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "ready op");
+}
+
 MUSTER_TEST (Watch, is_notified_when_another_session_makes_the_model_ready)
 {
   g_autoptr (GError) error = NULL;
