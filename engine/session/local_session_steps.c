@@ -3,12 +3,15 @@
 #include "engine/session/local_session_private.h"
 
 #include "base/clock.h"
+#include "base/memory_account_private.h"
 #include "engine/run/partial.h"
 #include "engine/run/trace.h"
 #include "graph/run_options_private.h"
 
 /* Limited because each keeps its feeds in memory until it ends. */
 #define MAX_PARTIAL_RUNS 1000
+/* Clients make one for each function that they call. */
+#define MAX_CALLABLES 10000
 
 static MusterPlan *
 find_plan (MusterLocalSession *self, const MusterStep *step, GError **error)
@@ -217,16 +220,35 @@ muster_local_session_run_part (MusterSession *session, const char *partial_run,
 
 typedef struct {
   MusterPlan *plan; /* (owned) */
-  GBytes *options;  /* (owned) (nullable) RunOptions */
+  GBytes *options;  /* (owned) (nullable) RunOptions; counted in memory */
 } Callable;
+
+static gsize
+options_size (GBytes *options)
+{
+  return options != NULL ? g_bytes_get_size (options) : 0;
+}
 
 static void
 callable_free (gpointer data)
 {
   Callable *self = data;
   muster_plan_unref (self->plan);
+  muster_memory_release (MUSTER_MEMORY_GRAPHS, options_size (self->options));
   g_clear_pointer (&self->options, g_bytes_unref);
   g_free (self);
+}
+
+/* With the lock held. */
+static gboolean
+check_callable_limit (MusterLocalSession *self, GError **error)
+{
+  if (self->callables == NULL)
+    self->callables = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, callable_free);
+  return g_hash_table_size (self->callables) < MAX_CALLABLES ||
+         muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                      "The session has %d callables; release some, or close the session",
+                      MAX_CALLABLES);
 }
 
 gint64
@@ -239,10 +261,9 @@ muster_local_session_make_callable (MusterSession *session, const MusterStep *st
   if (plan == NULL)
     return 0;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  if (!check_open (self, error))
+  if (!check_open (self, error) || !check_callable_limit (self, error) ||
+      !muster_memory_take (MUSTER_MEMORY_GRAPHS, options_size (step->options), error))
     return 0;
-  if (self->callables == NULL)
-    self->callables = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, callable_free);
   const gint64 number = ++self->last_callable;
   Callable *callable = g_new (Callable, 1);
   *callable = (Callable){.plan = g_steal_pointer (&plan),

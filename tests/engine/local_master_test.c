@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/memory_account_private.h"
 #include "master/remote/target.h"
 #include "tests/engine/fixture.h"
 
@@ -339,6 +340,33 @@ MUSTER_TEST (LocalMaster, keeps_a_callable_under_a_number)
   MUSTER_EXPECT_FALSE (muster_session_run_callable (session, callable, &two, 1, MUSTER_WAIT_FOREVER,
                                                     &got, NULL, NULL, &error));
   EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "No such callable handle: 1");
+}
+
+MUSTER_TEST (LocalMaster, keeps_ten_thousand_callables_at_most_and_counts_their_options)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  muster_graph_builder_node (b, "NoOp", "nothing");
+  g_autoptr (MusterSession) session = open_session (NULL, b);
+  const char *target = "nothing";
+  char content[4000] = {0x7a, (char)0x9d, 0x1f}; /* field 15, of which nothing is known */
+  g_autoptr (GBytes) options = g_bytes_new_static (content, sizeof content);
+  const MusterStep step = {.targets = &target, .n_targets = 1, .options = options};
+  const gint64 first =
+      muster_session_make_callable (session, &step, MUSTER_WAIT_FOREVER, NULL, NULL);
+  const guint64 used = muster_memory_used (MUSTER_MEMORY_GRAPHS);
+  for (int i = 1; i < 10000; i++)
+    MUSTER_ASSERT_TRUE (
+        muster_session_make_callable (session, &step, MUSTER_WAIT_FOREVER, NULL, NULL) != 0);
+  MUSTER_EXPECT_GT (muster_memory_used (MUSTER_MEMORY_GRAPHS), used + 9900 * sizeof content);
+
+  MUSTER_EXPECT_EQ (
+      muster_session_make_callable (session, &step, MUSTER_WAIT_FOREVER, NULL, &error), 0);
+  EXPECT_SAYS (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "10000 callables; release some");
+  MUSTER_EXPECT_TRUE (
+      muster_session_release_callable (session, first, MUSTER_WAIT_FOREVER, NULL, NULL));
+  MUSTER_EXPECT_TRUE (
+      muster_session_make_callable (session, &step, MUSTER_WAIT_FOREVER, NULL, NULL) != 0);
 }
 
 MUSTER_TEST (LocalMaster, lists_one_cpu_whose_incarnation_is_its_own)
