@@ -167,7 +167,8 @@ class Tensors(case.TestCase):
         for value, dtype, wanted in (([1, 2], None, "FLOAT"), ([1.5, -2], "BFLOAT16", "FLOAT"), (1.5, "BFLOAT16", "DOUBLE"), ([1.5], None, "BFLOAT16")):
             given, wanted = Muster.Tensor(value, dtype and getattr(Muster.DType, dtype)), getattr(Muster.DType, wanted)
             self.assertEqual((Muster.Tensor(given, wanted).dtype(), Muster.Tensor(given, wanted).tolist()), (wanted, value))
-        self.assertEqual(state(2).run("same:0", {"new:0": Muster.Tensor([1, 2])}).tolist(), [1, 2])
+        with self.assertRaisesRegex(Muster.InvalidArgument, "int32"):  # where it is fed it isn't
+            state(2).run("same:0", {"new:0": Muster.Tensor([1, 2])})
 
     def test_a_tensor_is_a_copy(self):
         given = numpy.arange(4)

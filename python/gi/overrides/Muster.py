@@ -219,7 +219,9 @@ def _compose(graph, fetches, feeds, targets):
 
 
 def _typed(graph, name, value):
-    """A tensor of a value, of the type that is fed there; without a graph of the value's own."""
+    """A tensor of a value, of the type that is fed there; without a graph of the value's own. A tensor stays what it is."""
+    if isinstance(value, Muster.Tensor):
+        return value
     dtype = graph.placeholder_dtype(name) if graph is not None else Muster.DType.INVALID
     return _tensors.to_tensor(value, None if dtype == Muster.DType.INVALID else dtype)
 
