@@ -100,6 +100,39 @@ muster_serve_may_listen (const MusterServerOptions *server, char **addresses, GE
   return TRUE;
 }
 
+static gboolean
+is_reached_by (const char *listens, const char *host)
+{
+  static const char *const any[] = {"0.0.0.0", "::", NULL};
+  static const char *const loopback[] = {"localhost", "127.0.0.1", "::1", NULL};
+  if (g_ascii_strcasecmp (listens, host) == 0)
+    return TRUE;
+  if (!g_strv_contains (loopback, host))
+    return FALSE;
+  return g_strv_contains (any, listens) ||
+         (g_strv_contains (loopback, listens) &&
+          (g_str_equal (listens, "localhost") || g_str_equal (host, "localhost")));
+}
+
+static gboolean
+is_same (const char *listens, const char *address)
+{
+  g_autofree char *own = NULL, *host = NULL;
+  guint16 own_port, port;
+  return g_str_equal (listens, address) || (muster_address_parse (listens, &own, &own_port, NULL) &&
+                                            muster_address_parse (address, &host, &port, NULL) &&
+                                            own_port == port && is_reached_by (own, host));
+}
+
+gboolean
+muster_serve_is_own (char **addresses, const char *address)
+{
+  for (char **at = addresses; *at != NULL; at++)
+    if (is_same (*at, address))
+      return TRUE;
+  return FALSE;
+}
+
 gboolean
 muster_serve_is_exposed (char **addresses)
 {

@@ -23,6 +23,9 @@ void muster_serve_append_port (GString *text, const char *what, const char *sche
 gboolean muster_serve_may_listen (const MusterServerOptions *server, char **addresses,
                                   GError **error);
 
+/* TRUE if a client of that address would reach one of the addresses. */
+gboolean muster_serve_is_own (char **addresses, const char *address);
+
 /* TRUE if other machines reach one of the addresses. */
 gboolean muster_serve_is_exposed (char **addresses);
 

@@ -224,6 +224,18 @@ muster_serve_options_task (MusterServeOptions *self, GError **error)
 
 /* --- the master --- */
 
+static gboolean
+check_is_another (const MusterServeOptions *self, const char *target, GError **error)
+{
+  const char *address = muster_address_in_target (target, NULL);
+  return !muster_serve_is_own (self->addresses, address != NULL ? address : target) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "%s '%s' is where this server itself listens (%s); use another server's "
+                      "address, or listen on another port",
+                      muster_serve_options_name (self, "master"), target,
+                      muster_serve_options_name (self, "listen"));
+}
+
 MusterMaster *
 muster_serve_options_master (MusterServeOptions *self, GError **error)
 {
@@ -235,7 +247,8 @@ muster_serve_options_master (MusterServeOptions *self, GError **error)
   };
   g_autoptr (MusterStorage) storage = NULL;
   const char *target = self->target != NULL ? self->target : "local";
-  if (!muster_serve_files_storage (self, &storage, error))
+  if (!check_is_another (self, target, error) ||
+      !muster_serve_files_storage (self, &storage, error))
     return NULL;
   const guint64 op_bytes = self->limits.op_bytes;
   if (op_bytes != 0 && !g_str_equal (target, "local")) {

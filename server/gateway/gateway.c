@@ -48,6 +48,7 @@ typedef struct {
   MusterGateway *gateway; /* (not owned) */
   MusterMaster *remote;   /* (owned) (nullable) until it is forwarded */
   MusterGraph *graph;     /* (owned) (nullable) the graph that is forwarded */
+  char *way;              /* (owned) (nullable) the gateways up to here */
   gint64 lease_us;
   gboolean has_place; /* it counts towards the limit of sessions */
 } Creation;
@@ -60,6 +61,7 @@ creation_free (Creation *self)
   g_clear_object (&self->remote);
   if (self->graph != NULL)
     muster_gateway_graphs_release (self->gateway->graphs, self->graph);
+  g_free (self->way);
   g_free (self);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Creation, creation_free)
@@ -111,7 +113,8 @@ static gboolean
 begin_creation (Creation *self, MusterRpcCall *call, GBytes *graph, GBytes *request, GError **error)
 {
   MusterServer *server = self->gateway->server;
-  if (graph == NULL || !muster_server_admits (server, error) ||
+  self->way = graph != NULL ? muster_gateway_way (self->gateway, call, error) : NULL;
+  if (self->way == NULL || !muster_server_admits (server, error) ||
       !muster_server_read_lease (server, call, &self->lease_us, error) ||
       !muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, g_bytes_get_size (graph),
                             error))
@@ -133,13 +136,14 @@ begin_creation (Creation *self, MusterRpcCall *call, GBytes *graph, GBytes *requ
 static void
 forward_creation (Creation *creation, MusterRpcCall *call, MusterRpcMessage *message)
 {
-  const MusterRpcHeader lease = {MUSTER_SESSION_LEASE_HEADER, MUSTER_SESSION_LEASE_SECONDS};
+  const MusterRpcHeader headers[] = {{MUSTER_SESSION_LEASE_HEADER, MUSTER_SESSION_LEASE_SECONDS},
+                                     {MUSTER_GATEWAY_WAY, creation->way}};
   const MusterRpcProxyOptions options = {
       .method = MUSTER_MASTER_SERVICE ("CreateSession"),
       .outlives_caller = TRUE,
       .deadline_us = muster_deadline_after (muster_rpc_call_deadline_us (call), LINGER),
-      .headers = &lease,
-      .n_headers = 1,
+      .headers = headers,
+      .n_headers = G_N_ELEMENTS (headers),
   };
   MusterRpcClient *client = muster_remote_master_client (MUSTER_REMOTE_MASTER (creation->remote));
   muster_rpc_call_proxy (call, client, message, &options, on_created, creation);
@@ -317,13 +321,17 @@ on_reset (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
   muster_rpc_call_finish_proxied (call, passed);
 }
 
-/* Returns the master (transfer full), or NULL if it has ended the call with an error. */
+/* Returns the master (transfer full), or NULL if it has ended the call with an error. *way
+ * (transfer full) is the header for it. */
 static MusterMaster *
-find_remote (MusterServer *server, MusterRpcCall *call)
+find_remote (MusterServer *server, MusterRpcCall *call, char **way)
 {
   g_autoptr (GError) error = NULL;
-  MusterMaster *remote = muster_master_remote (server->master, muster_rpc_call_deadline_us (call),
-                                               muster_rpc_call_cancellable (call), &error);
+  MusterMaster *remote = NULL;
+  *way = muster_gateway_way (server->gateway, call, &error);
+  if (*way != NULL)
+    remote = muster_master_remote (server->master, muster_rpc_call_deadline_us (call),
+                                   muster_rpc_call_cancellable (call), &error);
   if (remote == NULL)
     muster_rpc_call_finish (call, error);
   return remote;
@@ -340,7 +348,8 @@ reset (MusterRpcCall *call, GBytes *request, gpointer data)
     muster_rpc_call_finish (call, error);
     return;
   }
-  g_autoptr (MusterMaster) remote = find_remote (server, call);
+  g_autofree char *way = NULL;
+  g_autoptr (MusterMaster) remote = find_remote (server, call, &way);
   if (remote == NULL)
     return;
   Resetting *resetting = g_new (Resetting, 1);
@@ -349,10 +358,13 @@ reset (MusterRpcCall *call, GBytes *request, gpointer data)
       .n_claims = muster_chief_registry_n_claims (server->registry),
       .sessions = muster_sessions_take_all (server->sessions),
   };
+  const MusterRpcHeader header = {MUSTER_GATEWAY_WAY, way};
   const MusterRpcProxyOptions options = {
       .method = MUSTER_MASTER_SERVICE ("Reset"),
       .outlives_caller = TRUE,
       .deadline_us = muster_rpc_call_deadline_us (call),
+      .headers = &header,
+      .n_headers = 1,
   };
   muster_rpc_call_proxy (call, muster_remote_master_client (MUSTER_REMOTE_MASTER (remote)),
                          message_of (request), &options, on_reset, resetting);
@@ -367,8 +379,11 @@ on_listed (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data G_GNUC_U
 static void
 list_devices (MusterRpcCall *call, GBytes *request, gpointer data)
 {
-  g_autoptr (MusterMaster) remote = find_remote (data, call);
-  const MusterRpcProxyOptions options = {.method = MUSTER_MASTER_SERVICE ("ListDevices")};
+  g_autofree char *way = NULL;
+  g_autoptr (MusterMaster) remote = find_remote (data, call, &way);
+  const MusterRpcHeader header = {MUSTER_GATEWAY_WAY, way};
+  const MusterRpcProxyOptions options = {
+      .method = MUSTER_MASTER_SERVICE ("ListDevices"), .headers = &header, .n_headers = 1};
   if (remote != NULL)
     muster_rpc_call_proxy (call, muster_remote_master_client (MUSTER_REMOTE_MASTER (remote)),
                            message_of (request), &options, on_listed, NULL);
@@ -381,6 +396,7 @@ muster_gateway_new (MusterServer *server, const char *const *needed)
 {
   MusterGateway *self = g_new0 (MusterGateway, 1);
   self->server = server;
+  muster_gateway_begin_way (self);
   self->graphs = muster_gateway_graphs_new ();
   self->tasks = muster_gateway_tasks_new (server, needed);
   return self;

@@ -28,6 +28,12 @@ guint muster_gateway_graphs_size (MusterGatewayGraphs *self);
  * Bounded: a forgotten one counts as new. */
 #define MUSTER_GATEWAY_SEEN 8192
 
+/* The header with the gateways that a call has passed, this one too (transfer full). NULL with
+ * FAILED_PRECONDITION if it has passed this one before, or too many. */
+#define MUSTER_GATEWAY_WAY "muster-gateways"
+void muster_gateway_begin_way (MusterGateway *self);
+char *muster_gateway_way (MusterGateway *self, MusterRpcCall *call, GError **error);
+
 /* Looks after the tasks that the master's sessions need. When one was restarted, the sessions from
  * before are taken from the table, told why, and closed at the master, which ends their steps: a
  * step that waits for something else, such as its input, notices nothing by itself. */
@@ -78,6 +84,7 @@ struct _MusterGateway {
   MusterServer *server;              /* (not owned) */
   MusterGatewayGraphs *graphs;       /* (owned) */
   MusterGatewayTasks *tasks;         /* (owned) */
+  char id[16 + 2];                   /* its own in the header of the way, with the comma */
   guint64 seen[MUSTER_GATEWAY_SEEN]; /* atomic */
   MusterGatewayMethod methods[MUSTER_GATEWAY_N_METHODS];
 };

@@ -169,6 +169,18 @@ class PortsTest(unittest.TestCase):
             self.assertIn(words, said.stderr)
             self.assertEqual(said.stdout, "")
 
+    def test_refuses_to_be_its_own_master(self):
+        for listen, master in [(None, "grpc://localhost:2222"), (None, "127.0.0.1:2222"),
+                               ("127.0.0.1:24702", "grpc://127.0.0.1:24702"), ("0.0.0.0:24702", "grpc://localhost:24702"),
+                               ("localhost:0,unix:/tmp/muster.own", "unix:/tmp/muster.own")]:
+            said = muster("serve", *([] if listen is None else ["--listen=" + listen]), "--master=" + master, "--insecure",
+                          "--check-config")
+            self.assertEqual((said.returncode, said.stdout), (3, ""), master)
+            self.assertIn("--master '%s' is where this server itself listens (--listen)" % master, said.stderr)
+        for listen, master in [("127.0.0.1:24702", "grpc://127.0.0.2:24702"), ("localhost:0", "grpc://localhost:24702")]:
+            said = muster("serve", "--listen=" + listen, "--master=" + master, "--check-config")
+            self.assertEqual((said.returncode, said.stderr), (0, ""), master)
+
     def test_says_that_an_address_is_in_use_though_the_name_has_another(self):
         with socket.create_server(("127.0.0.1", 0)) as held:
             taken = "localhost:%d" % held.getsockname()[1]

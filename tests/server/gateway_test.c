@@ -8,6 +8,8 @@
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
 
+#include <glib/gstdio.h>
+
 /* A gateway in front of a server: both are Served, the one in front of the other's remote master.
  */
 typedef struct {
@@ -423,6 +425,66 @@ MUSTER_TEST (Gateway, notifies_those_who_wait_of_a_reset_behind_it)
   g_auto (MusterReadiness) readiness = {0};
   MUSTER_EXPECT_FALSE (muster_watch_next (watch, &readiness, NULL, &error));
   MUSTER_EXPECT_TRUE (muster_failure_is_reset (error));
+}
+
+/* --- gateways that lead to themselves --- */
+
+/* In a broken state, the limit ends what would go on without end. */
+static MusterServer *
+start_ring_part (const char *at, const char *master)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterServerOptions options = {.limits = {.sessions = 32}};
+  g_autoptr (MusterMaster) remote = muster_remote_master_new (master, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  MusterServer *server = muster_server_new (remote, &options);
+  MUSTER_EXPECT_NE (muster_server_listen (server, at, &error), 0);
+  MUSTER_EXPECT_NO_ERROR (error);
+  muster_server_start (server);
+  return server;
+}
+
+static void
+expect_refused_ring (const char *at, const char *words)
+{
+  g_autoptr (MusterMaster) remote = muster_remote_master_new (at, NULL);
+  g_autoptr (MusterGraph) graph = served_graph (NULL);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (remote, graph, NULL, test_deadline (), NULL, &error);
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION, words);
+  if (!muster_error_is (error, MUSTER_ERROR_FAILED_PRECONDITION))
+    return;
+  g_clear_error (&error);
+  g_autoptr (GPtrArray) devices =
+      muster_master_list_devices (remote, test_deadline (), NULL, &error);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION, words);
+  g_clear_error (&error);
+  MUSTER_EXPECT_FALSE (muster_master_reset (remote, NULL, test_deadline (), NULL, &error));
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION, words);
+}
+
+MUSTER_TEST (Gateway, refuses_calls_that_come_back_to_it)
+{
+  g_autofree char *directory = g_dir_make_tmp ("muster-ring-XXXXXX", NULL);
+  g_autofree char *one = g_strconcat ("unix:", directory, "/one", NULL);
+  g_autofree char *two = g_strconcat ("unix:", directory, "/two", NULL);
+
+  MusterServer *alone = start_ring_part (one, one);
+  expect_refused_ring (one, "is itself");
+  muster_server_free (alone);
+
+  MusterServer *first = start_ring_part (one, two), *second = start_ring_part (two, one);
+  expect_refused_ring (one, "leads back to it");
+  muster_server_free (first);
+  muster_server_free (second);
+  const char *const locks[] = {"one.lock", "two.lock"};
+  for (gsize i = 0; i < G_N_ELEMENTS (locks); i++) {
+    g_autofree char *lock = g_build_filename (directory, locks[i], NULL);
+    MUSTER_EXPECT_EQ (g_unlink (lock), 0);
+  }
+  MUSTER_EXPECT_EQ (g_rmdir (directory), 0);
 }
 
 /* --- a client that doesn't wait for its session --- */
