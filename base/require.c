@@ -8,3 +8,12 @@ muster_refuse_null (GError **error, const char *function, const char *names, gsi
   muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s: '%s' is NULL", function,
                g_strstrip (list[i]));
 }
+
+gboolean
+muster_require_error (GError **error, gboolean is_done, const char *whose, const char *function)
+{
+  if (!is_done && error != NULL && *error == NULL)
+    muster_fail (error, MUSTER_ERROR_INTERNAL, "%s: %s () failed without an error", whose,
+                 function);
+  return is_done;
+}

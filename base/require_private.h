@@ -37,4 +37,9 @@ G_BEGIN_DECLS
 void muster_refuse_null (GError **error, const char *function, const char *names,
                          gsize i) G_GNUC_NO_INLINE;
 
+/* Returns is_done, a result of a function that a program has implemented for the type `whose`. If
+ * it has failed without an error, which is its mistake, sets INTERNAL, with its name. */
+gboolean muster_require_error (GError **error, gboolean is_done, const char *whose,
+                               const char *function);
+
 G_END_DECLS

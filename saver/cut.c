@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/cut.h"
 
+#include "base/require_private.h"
+
 G_DEFINE_INTERFACE (MusterCut, muster_cut, G_TYPE_OBJECT)
 
 static void
@@ -13,7 +15,10 @@ quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, 
          GError **error)
 {
   const MusterCutInterface *iface = MUSTER_CUT_GET_IFACE (cut);
-  return iface->quiesce == NULL || iface->quiesce (cut, session, deadline_us, cancellable, error);
+  return iface->quiesce == NULL ||
+         muster_require_error (error,
+                               iface->quiesce (cut, session, deadline_us, cancellable, error),
+                               G_OBJECT_TYPE_NAME (cut), "quiesce");
 }
 
 static gboolean
@@ -22,7 +27,9 @@ check (MusterSession *session, gboolean *is_consistent, gint64 deadline_us,
 {
   const MusterCutInterface *iface = MUSTER_CUT_GET_IFACE (cut);
   if (iface->check != NULL)
-    return iface->check (cut, session, is_consistent, deadline_us, cancellable, error);
+    return muster_require_error (
+        error, iface->check (cut, session, is_consistent, deadline_us, cancellable, error),
+        G_OBJECT_TYPE_NAME (cut), "check");
   *is_consistent = TRUE;
   return TRUE;
 }
@@ -31,7 +38,10 @@ static gboolean
 number (MusterSession *session, gint64 *step, gint64 deadline_us, GCancellable *cancellable,
         gpointer cut, GError **error)
 {
-  return MUSTER_CUT_GET_IFACE (cut)->number (cut, session, step, deadline_us, cancellable, error);
+  return muster_require_error (
+      error,
+      MUSTER_CUT_GET_IFACE (cut)->number (cut, session, step, deadline_us, cancellable, error),
+      G_OBJECT_TYPE_NAME (cut), "number");
 }
 
 static void

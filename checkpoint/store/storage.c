@@ -74,17 +74,18 @@ muster_storage_is_file_path (const char *path)
 }
 
 static gboolean
-done (gboolean is_done, GError **error)
+done (MusterStorage *self, const char *function, gboolean is_done, GError **error)
 {
+  muster_require_error (error, is_done, G_OBJECT_TYPE_NAME (self), function);
   if (!is_done && error != NULL && muster_error_is (*error, MUSTER_ERROR_UNAVAILABLE))
     muster_storage_failure_set_outage (*error);
   return is_done;
 }
 
 static gpointer
-got (gpointer result, GError **error)
+got (MusterStorage *self, const char *function, gpointer result, GError **error)
 {
-  return done (result != NULL, error) ? result : NULL;
+  return done (self, function, result != NULL, error) ? result : NULL;
 }
 
 /* Removes the scheme of a local path before a store gets it. */
@@ -100,7 +101,8 @@ muster_storage_create (MusterStorage *self, const char *path, GError **error)
 {
   muster_require (error, NULL, self, path);
   return check (self, &path, error)
-             ? got (MUSTER_STORAGE_GET_IFACE (self)->create (self, path, error), error)
+             ? got (self, "create", MUSTER_STORAGE_GET_IFACE (self)->create (self, path, error),
+                    error)
              : NULL;
 }
 
@@ -110,7 +112,7 @@ muster_storage_reserve (MusterStorage *self, MusterStorageFile *file, guint64 si
   muster_require (error, FALSE, self, file);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   return iface->reserve == NULL || size == 0 ||
-         done (iface->reserve (self, file, size, error), error);
+         done (self, "reserve", iface->reserve (self, file, size, error), error);
 }
 
 gboolean
@@ -120,21 +122,22 @@ muster_storage_append (MusterStorage *self, MusterStorageFile *file, const void 
   muster_require (error, FALSE, self, file);
   muster_require_array (error, FALSE, data, size);
   return size == 0 ||
-         done (MUSTER_STORAGE_GET_IFACE (self)->append (self, file, data, size, error), error);
+         done (self, "append",
+               MUSTER_STORAGE_GET_IFACE (self)->append (self, file, data, size, error), error);
 }
 
 gboolean
 muster_storage_sync (MusterStorage *self, MusterStorageFile *file, GError **error)
 {
   muster_require (error, FALSE, self, file);
-  return done (MUSTER_STORAGE_GET_IFACE (self)->sync (self, file, error), error);
+  return done (self, "sync", MUSTER_STORAGE_GET_IFACE (self)->sync (self, file, error), error);
 }
 
 gboolean
 muster_storage_close (MusterStorage *self, MusterStorageFile *file, GError **error)
 {
   muster_require (error, FALSE, self, file);
-  return done (MUSTER_STORAGE_GET_IFACE (self)->close (self, file, error), error);
+  return done (self, "close", MUSTER_STORAGE_GET_IFACE (self)->close (self, file, error), error);
 }
 
 void
@@ -153,7 +156,8 @@ muster_storage_open (MusterStorage *self, const char *path, guint64 *size, GErro
 {
   muster_require (error, NULL, self, path, size);
   return check (self, &path, error)
-             ? got (MUSTER_STORAGE_GET_IFACE (self)->open (self, path, size, error), error)
+             ? got (self, "open", MUSTER_STORAGE_GET_IFACE (self)->open (self, path, size, error),
+                    error)
              : NULL;
 }
 
@@ -164,8 +168,13 @@ muster_storage_read_at (MusterStorage *self, MusterStorageInput *input, guint64 
   muster_require (error, -1, self, input, buffer);
   const gssize n =
       MUSTER_STORAGE_GET_IFACE (self)->read_at (self, input, offset, buffer, size, error);
-  (void)done (n >= 0, error);
-  return n;
+  if (n <= (gssize)MIN (size, G_MAXSSIZE))
+    return done (self, "read_at", n >= 0, error) ? n : -1;
+  muster_fail (error, MUSTER_ERROR_INTERNAL,
+               "%s: read_at () returned %" G_GSSIZE_FORMAT " bytes, %" G_GSIZE_FORMAT
+               " were asked for",
+               G_OBJECT_TYPE_NAME (self), n, size);
+  return -1;
 }
 
 GBytes *
@@ -232,7 +241,8 @@ muster_storage_rename (MusterStorage *self, const char *from, const char *to, GE
 {
   muster_require (error, FALSE, self, from, to);
   return check (self, &from, error) && check (self, &to, error) &&
-         done (MUSTER_STORAGE_GET_IFACE (self)->rename (self, from, to, error), error);
+         done (self, "rename", MUSTER_STORAGE_GET_IFACE (self)->rename (self, from, to, error),
+               error);
 }
 
 gboolean
@@ -240,7 +250,7 @@ muster_storage_remove (MusterStorage *self, const char *path, GError **error)
 {
   muster_require (error, FALSE, self, path);
   return check (self, &path, error) &&
-         done (MUSTER_STORAGE_GET_IFACE (self)->remove (self, path, error), error);
+         done (self, "remove", MUSTER_STORAGE_GET_IFACE (self)->remove (self, path, error), error);
 }
 
 char **
@@ -248,7 +258,8 @@ muster_storage_list (MusterStorage *self, const char *directory, GError **error)
 {
   muster_require (error, NULL, self, directory);
   return check (self, &directory, error)
-             ? got (MUSTER_STORAGE_GET_IFACE (self)->list (self, directory, error), error)
+             ? got (self, "list", MUSTER_STORAGE_GET_IFACE (self)->list (self, directory, error),
+                    error)
              : NULL;
 }
 
@@ -257,7 +268,8 @@ muster_storage_sync_directory (MusterStorage *self, const char *directory, GErro
 {
   muster_require (error, FALSE, self, directory);
   return check (self, &directory, error) &&
-         done (MUSTER_STORAGE_GET_IFACE (self)->sync_directory (self, directory, error), error);
+         done (self, "sync_directory",
+               MUSTER_STORAGE_GET_IFACE (self)->sync_directory (self, directory, error), error);
 }
 
 gboolean
@@ -265,7 +277,8 @@ muster_storage_stat (MusterStorage *self, const char *path, MusterStorageInfo *i
 {
   muster_require (error, FALSE, self, path, info);
   return check (self, &path, error) &&
-         done (MUSTER_STORAGE_GET_IFACE (self)->stat (self, path, info, error), error);
+         done (self, "stat", MUSTER_STORAGE_GET_IFACE (self)->stat (self, path, info, error),
+               error);
 }
 
 gboolean
@@ -275,7 +288,7 @@ muster_storage_make_directory (MusterStorage *self, const char *directory, GErro
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   return check (self, &directory, error) &&
          (iface->make_directory == NULL ||
-          done (iface->make_directory (self, directory, error), error));
+          done (self, "make_directory", iface->make_directory (self, directory, error), error));
 }
 
 gboolean
@@ -287,7 +300,7 @@ muster_storage_free_space (MusterStorage *self, const char *directory, guint64 *
   *bytes = G_MAXUINT64;
   return check (self, &directory, error) &&
          (iface->free_space == NULL ||
-          done (iface->free_space (self, directory, bytes, error), error));
+          done (self, "free_space", iface->free_space (self, directory, bytes, error), error));
 }
 
 /* The lock in a store without locks. */
@@ -301,7 +314,7 @@ muster_storage_lock (MusterStorage *self, const char *path, MusterLockMode mode,
   if (!check (self, &path, error))
     return NULL;
   if (iface->lock != NULL)
-    return got (iface->lock (self, path, mode, error), error);
+    return got (self, "lock", iface->lock (self, path, mode, error), error);
   if (mode != MUSTER_LOCK_PROCESS && mode != MUSTER_LOCK_PROCESS_SHARED)
     return (MusterStorageLock *)&no_lock;
   g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED, "'%s': the store has no locks", path);
@@ -401,7 +414,7 @@ muster_storage_copy (MusterStorage *self, const char *from, const char *to, GErr
   if (!check (self, &from, error) || !check (self, &to, error))
     return FALSE;
   const gboolean copies = iface->copy != NULL && !muster_storage_can_rename (self, to);
-  if (copies ? done (iface->copy (self, from, to, error), error)
+  if (copies ? done (self, "copy", iface->copy (self, from, to, error), error)
              : copy_through_here (self, from, to, error))
     return TRUE;
   g_prefix_error (error, "Copying '%s' to '%s': ", from, to);
@@ -421,7 +434,7 @@ muster_storage_read_versioned (MusterStorage *self, const char *path, char **ver
   if (!check (self, &path, error))
     return NULL;
   GBytes *bytes = iface->read_versioned (self, path, version, &why);
-  if (got (bytes, &why) != NULL)
+  if (got (self, "read_versioned", bytes, &why) != NULL)
     return bytes;
   g_free (*version);
   *version = muster_storage_failure_is_absent (why) ? g_strdup ("") : NULL;
@@ -444,7 +457,8 @@ muster_storage_replace (MusterStorage *self, const char *path, const void *data,
   const gboolean is_replaced =
       muster_storage_can_rename (self, path)
           ? muster_storage_publish (self, path, data, size, error)
-          : done (iface->replace (self, path, data, size, version, new_version, error), error);
+          : done (self, "replace",
+                  iface->replace (self, path, data, size, version, new_version, error), error);
   if (!is_replaced)
     g_clear_pointer (new_version, g_free);
   g_free (unused);
@@ -457,7 +471,8 @@ muster_storage_sweep (MusterStorage *self, const char *directory, gint64 before_
   muster_require (error, FALSE, self, directory);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   return check (self, &directory, error) &&
-         (iface->sweep == NULL || done (iface->sweep (self, directory, before_us, error), error));
+         (iface->sweep == NULL ||
+          done (self, "sweep", iface->sweep (self, directory, before_us, error), error));
 }
 
 MusterStorage *

@@ -369,15 +369,13 @@ take_consistent_cut (const Call *call, MusterAsyncRequest *request, GError **err
   return FALSE;
 }
 
-/* Without the lock, in the turn: takes the snapshot. error isn't NULL. */
+/* Without the lock, in the turn: takes the snapshot. */
 static gboolean
 stage (const Call *call, MusterAsyncRequest *request, GError **error)
 {
   if (prepare_slot (call, request->slot, request->model, error) &&
       take_consistent_cut (call, request, error))
     return TRUE;
-  if (*error == NULL)
-    muster_fail (error, MUSTER_ERROR_INTERNAL, "the cut or a saveable failed without an error");
   g_prefix_error (error, "Saving '%s': ", muster_save_ticket_path (request->ticket));
   return FALSE;
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log_private.h"
+#include "base/require_private.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "saver/builder/saveable_private.h"
 
@@ -304,7 +305,8 @@ copy_one (const Entry *entry, MusterSaveable *saveable, GPtrArray *tensors, GStr
 {
   g_autoptr (GPtrArray) own = g_ptr_array_new_with_free_func (named_tensor_free);
   g_autoptr (GError) failure = NULL;
-  if (copy_to_host (saveable, own, &failure)) {
+  if (muster_require_error (&failure, copy_to_host (saveable, own, &failure),
+                            G_OBJECT_TYPE_NAME (saveable), "copy_to_host")) {
     for (guint i = 0; i < own->len; i++) {
       const MusterNamedTensor *named = own->pdata[i];
       g_autofree char *name = g_strconcat (entry->name, "/", named->name, NULL);
@@ -328,7 +330,9 @@ static gboolean
 retrieve_once (const Entry *entry, MusterSaveable *saveable, GHashTable *retrieved, GError **error)
 {
   MusterSaveableInterface *iface = MUSTER_SAVEABLE_GET_IFACE (saveable);
-  if (!g_hash_table_add (retrieved, saveable) || iface->retrieve (saveable, error))
+  if (!g_hash_table_add (retrieved, saveable) ||
+      muster_require_error (error, iface->retrieve (saveable, error), G_OBJECT_TYPE_NAME (saveable),
+                            "retrieve"))
     return TRUE;
   g_prefix_error (error, "Retrieving the saveable '%s': ", entry->name);
   return FALSE;
@@ -457,7 +461,8 @@ muster_saveables_hand_out (GPtrArray *states, GError **error)
 {
   for (guint i = 0; i < states->len; i++) {
     const MusterSaveableState *state = states->pdata[i];
-    if (hand_out (state, error))
+    if (muster_require_error (error, hand_out (state, error), G_OBJECT_TYPE_NAME (state->saveable),
+                              "restore"))
       continue;
     g_prefix_error (error, "Restoring the saveable '%s': ", state->name);
     return FALSE;

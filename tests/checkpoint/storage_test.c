@@ -407,3 +407,96 @@ MUSTER_TEST (ForwardingStorage, a_class_that_overrides_one_operation_keeps_all_o
   MUSTER_EXPECT_FALSE (g_file_test (other, G_FILE_TEST_EXISTS));
   MUSTER_EXPECT_EQ (counting->n_appends, 1u);
 }
+
+/* --- a store that fails without an error --- */
+
+#define MUSTER_TYPE_MUTE_STORAGE (muster_mute_storage_get_type ())
+G_DECLARE_FINAL_TYPE (MusterMuteStorage, muster_mute_storage, MUSTER, MUTE_STORAGE,
+                      MusterForwardingStorage)
+
+struct _MusterMuteStorage {
+  MusterForwardingStorage parent;
+  gssize n_read;
+};
+
+static gssize
+mute_read_at (MusterStorage *storage, MusterStorageInput *input G_GNUC_UNUSED,
+              guint64 offset G_GNUC_UNUSED, void *buffer G_GNUC_UNUSED, gsize size G_GNUC_UNUSED,
+              GError **error G_GNUC_UNUSED)
+{
+  return MUSTER_MUTE_STORAGE (storage)->n_read;
+}
+
+static gboolean
+mute_stat (MusterStorage *storage G_GNUC_UNUSED, const char *path G_GNUC_UNUSED,
+           MusterStorageInfo *info G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+  return FALSE;
+}
+
+static MusterStorageLock *
+mute_lock (MusterStorage *storage G_GNUC_UNUSED, const char *path G_GNUC_UNUSED,
+           MusterLockMode mode G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+  return NULL;
+}
+
+static void
+muster_mute_storage_iface_init (MusterStorageInterface *iface)
+{
+  iface->read_at = mute_read_at;
+  iface->stat = mute_stat;
+  iface->lock = mute_lock;
+}
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterMuteStorage, muster_mute_storage,
+                               MUSTER_TYPE_FORWARDING_STORAGE,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE,
+                                                      muster_mute_storage_iface_init))
+
+static void
+muster_mute_storage_class_init (MusterMuteStorageClass *klass G_GNUC_UNUSED)
+{
+}
+
+static void
+muster_mute_storage_init (MusterMuteStorage *self G_GNUC_UNUSED)
+{
+}
+
+MUSTER_TEST (Storage, an_operation_that_fails_without_an_error_is_named)
+{
+  g_autoptr (MusterMuteStorage) mute = g_object_new (MUSTER_TYPE_MUTE_STORAGE, NULL);
+  MusterStorage *storage = MUSTER_STORAGE (mute);
+  g_autoptr (GError) of_read = NULL, of_stat = NULL, of_lock = NULL;
+  g_autofree char *path = in_tmpdir ("file");
+  MusterStorageInfo info;
+  put_file ("file", "abc", 3);
+  mute->n_read = -1;
+
+  MUSTER_EXPECT_NULL (muster_storage_read (storage, path, &of_read));
+  MUSTER_EXPECT_FALSE (muster_storage_stat (storage, path, &info, &of_stat));
+  MUSTER_EXPECT_NULL (muster_storage_lock (storage, path, MUSTER_LOCK_SHARED, &of_lock));
+
+  MUSTER_EXPECT_SAYS (of_read, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+                      "MusterMuteStorage: read_at () failed without an error");
+  MUSTER_EXPECT_SAYS (of_stat, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+                      "MusterMuteStorage: stat () failed without an error");
+  MUSTER_EXPECT_SAYS (of_lock, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+                      "MusterMuteStorage: lock () failed without an error");
+  MUSTER_EXPECT_FALSE (muster_storage_stat (storage, path, &info, NULL));
+}
+
+MUSTER_TEST (Storage, no_more_bytes_are_read_than_there_was_room_for)
+{
+  g_autoptr (MusterMuteStorage) mute = g_object_new (MUSTER_TYPE_MUTE_STORAGE, NULL);
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = in_tmpdir ("file");
+  put_file ("file", "abc", 3);
+  mute->n_read = 4;
+
+  MUSTER_EXPECT_NULL (muster_storage_read (MUSTER_STORAGE (mute), path, &error));
+
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+                      "MusterMuteStorage: read_at () returned 4 bytes, 3 were asked for");
+}

@@ -7,6 +7,8 @@ notebook_copy (MusterSaveable *saveable, GPtrArray *tensors, GError **error)
   MusterNotebook *self = MUSTER_NOTEBOOK (saveable);
   if (self->copying != NULL)
     self->copying (self->copying_data);
+  if (self->is_mute)
+    return FALSE;
   if (self->fails_to_copy) {
     g_set_error_literal (error, MUSTER_ERROR, (gint)self->fails_to_copy, "the pages stick");
     return FALSE;

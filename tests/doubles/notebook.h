@@ -20,6 +20,7 @@ struct _MusterNotebook {
   gint64 number;
   MusterError fails_to_copy; /* 0: it can be copied */
   gboolean fails_to_retrieve;
+  gboolean is_mute; /* it can't be copied, without an error */
   guint n_copied, n_retrieved, n_restored;
   void (*copying) (gpointer data); /* (nullable) called when it is copied */
   gpointer copying_data;

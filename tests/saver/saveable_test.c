@@ -131,6 +131,20 @@ MUSTER_TEST (Saveable, whose_copy_fails_ends_the_save)
   MUSTER_EXPECT_TRUE (strstr (error->message, "'stuck'"));
 }
 
+MUSTER_TEST (Saveable, that_fails_without_an_error_is_named)
+{
+  g_auto (Fixture) f = set_up_model ();
+  g_autoptr (MusterNotebook) notebook = muster_notebook_new (7);
+  g_autoptr (GError) error = NULL;
+  notebook->is_mute = TRUE;
+  add (&f, "stuck", notebook, MUSTER_SAVEABLE_DEFAULT);
+
+  MUSTER_EXPECT_NULL (save (&f, &error));
+
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+                      "MusterNotebook: copy_to_host () failed without an error");
+}
+
 /* B001.80, by its verb; B001.82: after the others, once for each distinct one */
 MUSTER_TEST (Saveable, that_lies_elsewhere_is_retrieved_once_and_last)
 {
