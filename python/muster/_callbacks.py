@@ -7,27 +7,40 @@ from gi import _gi
 from gi.repository import GLib
 
 _raised = threading.local()  # by a function, on the way to the call that it fails
-_VARARGS = 0x04  # inspect.CO_VARARGS, without inspect
 
 
-def _n_taken(function):
-    """The number of arguments that it takes; None: any number."""
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    if code is None or code.co_flags & _VARARGS:
+def _n_taken(function, names):
+    """The number of arguments of such names that it takes; None: any number. A parameter with a default is the program's own, unless it
+    has the argument's name."""
+    import inspect  # takes longer than all of this module
+
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some of C's
         return None
-    return code.co_argcount - hasattr(function, "__self__")
+    n = 0
+    for each in parameters:
+        if each.kind == each.VAR_POSITIONAL:
+            return None
+        if each.kind in (each.KEYWORD_ONLY, each.VAR_KEYWORD) or (each.default is not each.empty and each.name not in names[n:n + 1]):
+            break
+        n += 1
+    return n
 
 
 def _returns(info):
     return info.get_return_type() if not hasattr(info, "get_return_type_info") else info.get_return_type_info()
 
 
-def guarded(function, info, domain, unknown):
-    """A function of the program's for a callback that may fail. It may take fewer arguments; an exception of it becomes an error with the
-    code `unknown`."""
-    if not callable(function) or not info.can_throw_gerror() or hasattr(function, "guards"):
+def guarded(function, info, names, domain, unknown):
+    """A function of the program's for a callback with arguments of such names. It may take fewer; where the callback may fail, an
+    exception of it becomes an error with the code `unknown`."""
+    if not callable(function) or hasattr(function, "guards"):
         return function
-    n, is_boolean = _n_taken(function), int(_returns(info).get_tag()) == int(_gi.TypeTag.BOOLEAN)
+    n, throws = _n_taken(function, names), info.can_throw_gerror()
+    if n is None and not throws:
+        return function
+    is_success = throws and int(_returns(info).get_tag()) == int(_gi.TypeTag.BOOLEAN)
 
     @functools.wraps(function)
     def call(*args):
@@ -37,9 +50,11 @@ def guarded(function, info, domain, unknown):
             _raised.last = error
             raise
         except Exception as error:
+            if not throws:
+                raise
             _raised.last = error
             raise GLib.Error(_text(error), domain, unknown) from error
-        return True if result is None and is_boolean else result
+        return True if result is None and is_success else result
 
     call.guards = function
     return call
@@ -56,10 +71,10 @@ def take_raised(message):
     return raised if raised is not None and _text(raised) in message else None
 
 
-def guard_methods(cls, domain, unknown):
-    """The virtual functions that a subclass implements."""
+def guard_methods(cls, names_of, domain, unknown):
+    """The virtual functions that a subclass implements. names_of: the names of the arguments of one's info."""
     infos = {"do_" + info.get_name(): info for base in cls.__mro__ if hasattr(vars(base).get("__info__"), "get_vfuncs")
              for info in base.__info__.get_vfuncs()}
     for name, function in list(vars(cls).items()):
         if name in infos and hasattr(function, "__code__"):
-            setattr(cls, name, guarded(function, infos[name], domain, unknown))
+            setattr(cls, name, guarded(function, infos[name], ["self", *names_of(infos[name])], domain, unknown))

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """import muster: all of the library by its names, with signatures, and what mistakes say."""
+import functools
 import inspect
 import os
 import pathlib
@@ -214,6 +215,42 @@ class Functions(case.TestCase):
         scaffold = case.linreg()
         with manage(scaffold).prepare_session(MusterEngine.Master.new(), init_func=lambda session: session.run_op(scaffold.init_op()) and None) as session:
             self.assertEqual(int(session.run(scaffold.global_step())), 0)
+
+    def test_a_default_argument_is_the_programs(self):
+        scaffold, seen = case.linreg(), []
+
+        def initialise(name, session):
+            seen.append((name, session.run_op(scaffold.init_op())))
+
+        class Initialise:
+            def __call__(self, session, *, name="object"):
+                initialise(name, session)
+
+        def with_time(session, deadline_us=None, cancellable=3, name="with a time"):  # C's names are C's arguments
+            initialise((name, deadline_us > 0, cancellable is not None), session)
+
+        for function in (lambda session, name="lambda": initialise(name, session), functools.partial(initialise, "partial"), Initialise(), with_time):
+            manage(scaffold).prepare_session(MusterEngine.Master.new(), init_func=function).close()
+        self.assertEqual(seen, [("lambda", True), ("partial", True), ("object", True), (("with a time", True, True), True)])
+
+    def test_a_default_argument_of_a_hook_or_a_loop_is_the_programs(self):
+        seen, name = [], "mine"
+
+        class Hook(muster.Hook):
+            def do_end(self, session, deadline_us=None, name=name):
+                seen.append((name, deadline_us > 0))
+
+        muster.MonitoredSession(scaffold=case.linreg(), master=MusterEngine.Master.new(), hooks=[Hook()]).end()
+        fit = muster.Fit(1, 2)
+        fit.set_train(lambda at, n, name=name: seen.append((name, n)))
+        muster.fit(fit)
+        self.assertEqual(seen, [("mine", True), ("mine", 1), ("mine", 1)])
+
+    def test_a_function_that_cannot_fail_may_take_fewer_arguments_too(self):
+        seen, session, saver = [], case.session(), muster.Saver(case.linreg().meta_graph())
+        saver.save(session, self.folder, 1)
+        saver.restore(session, directory=self.folder, progress=lambda read, name="mine": seen.append((name, read > 0)))
+        self.assertEqual(set(seen), {("mine", True)})
 
     def test_what_it_raises_is_the_cause(self):
         def fail(session):

@@ -562,12 +562,17 @@ class _Namespace:
 
     @staticmethod
     def guarded(function, info):
-        return _callbacks.guarded(function, info, _DOMAIN, int(Muster.Error.UNKNOWN))
+        return _callbacks.guarded(function, info, _names_of(info), _DOMAIN, int(Muster.Error.UNKNOWN))
+
+
+def _names_of(info):
+    """The names of the arguments that a callback gets in Python."""
+    return _calls.Signature(info, _Namespace).names
 
 
 def _guard_subclass(cls, **keywords):
     """Of a subclass of the program's."""
-    _callbacks.guard_methods(cls, _DOMAIN, int(Muster.Error.UNKNOWN))
+    _callbacks.guard_methods(cls, _names_of, _DOMAIN, int(Muster.Error.UNKNOWN))
 
 
 def _adapt_class(cls, info):
