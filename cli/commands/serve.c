@@ -391,6 +391,7 @@ muster_cli_serve (int argc, char **argv)
     return muster_cli_fail (error);
   if (options.check_config)
     return check_config (&options);
+  muster_cli_output_only_tells ();
 
   /* Before any thread is created: all inherit the mask, and only sigwait receives these signals. */
   sigset_t signals;

@@ -384,6 +384,7 @@ muster_cli_train (int argc G_GNUC_UNUSED, char **argv)
   if (words == NULL || !muster_train_options_parse (&command, words, &error) ||
       !take_role (&command, &role, &error))
     return muster_cli_fail (error);
+  muster_cli_output_only_tells ();
   if (command.example && !command.common.json) {
     g_autofree char *text = muster_cli_example_command (words);
     muster_cli_say (stderr, "running %s\n", text);

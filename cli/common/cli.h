@@ -133,6 +133,9 @@ MusterExit muster_cli_exit_of (const GError *error);
  * returns the code, for the way through main (). Output that couldn't be written is a failure,
  * unless its reader is gone, as `head` is. */
 MusterExit muster_cli_leave (MusterExit code);
+/* For a command whose work is done whether or not what it prints can be written: that changes no
+ * exit code, for a supervisor would start a job that is complete again and again. */
+void muster_cli_output_only_tells (void);
 
 /* TRUE if the stream is a terminal. Colour is used there unless NO_COLOR is set. */
 gboolean muster_cli_is_terminal (FILE *stream);

@@ -65,6 +65,14 @@ is_unread (int fd)
   return poll (&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP)) != 0;
 }
 
+static gboolean is_only_told;
+
+void
+muster_cli_output_only_tells (void)
+{
+  is_only_told = TRUE;
+}
+
 /* What a command was asked for is its output, so one that could write none hasn't succeeded. */
 static MusterExit
 flush_output (MusterExit code)
@@ -76,7 +84,7 @@ flush_output (MusterExit code)
     return code;
   is_reported = TRUE;
   muster_cli_say (stderr, "muster: couldn't write the output: %s\n", g_strerror (failure));
-  return code == MUSTER_EXIT_DONE ? MUSTER_EXIT_FAILED : code;
+  return code == MUSTER_EXIT_DONE && !is_only_told ? MUSTER_EXIT_FAILED : code;
 }
 
 MusterExit

@@ -40,6 +40,9 @@ for words in --version --help "help train" "checkpoint --help" "inspect $fixture
     { echo "FAILED: $words minded a reader that was gone: $said"; failures=$((failures + 1)); }
 done
 expect 3 "unknown command" bash -c '"$0" "$@" >/dev/full' $muster prepar
+expect 0 "muster: couldn't write the output: No space left on device" bash -c '"$0" "$@" >/dev/full' \
+  $muster train --meta-graph=$fixtures/digits.meta --master=local --feed=x:0=@$fixtures/digits_x.npy \
+  --feed=y:0=@$fixtures/digits_y.npy --steps=5 --checkpoint-dir="$work/told"
 
 # usage
 expect 3 "needs --meta-graph=FILE" $muster prepare --master=local
