@@ -8,6 +8,7 @@
 #include "checkpoint/format/bundle_place_private.h"
 #include "checkpoint/format/bundle_publish_private.h"
 #include "checkpoint/format/bundle_writer.h"
+#include "checkpoint/state/record_keys_private.h"
 #include "checkpoint/store/alive_mark_private.h"
 #include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/store/storage_private.h"
@@ -104,6 +105,12 @@ name_for (MusterSaver *self, gint64 step, GError **error)
 char *
 muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step, GError **error)
 {
+  if (step > MUSTER_RECORD_MAX_NUMBER) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "invalid step '%" G_GINT64_FORMAT "': the largest is %" G_GINT64_FORMAT, step,
+                 MUSTER_RECORD_MAX_NUMBER);
+    return NULL;
+  }
   g_autofree char *name = name_for (self, step, error);
   return name != NULL ? g_build_filename (directory, name, NULL) : NULL;
 }

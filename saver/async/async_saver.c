@@ -204,7 +204,7 @@ number (const Call *call, const char *directory, gint64 step, const char *prefix
     return muster_save_ticket_new (log, prefix, muster_checkpoint_step (prefix), call->began_us,
                                    is_background);
   if (step < 0)
-    step = self->counter + 1;
+    step = self->counter + (self->counter < G_MAXINT64);
   directory = muster_saver_place (self->model->saver, directory, call->due);
   path = muster_saver_prefix_for (self->model->saver, directory, step, error);
   if (path == NULL)

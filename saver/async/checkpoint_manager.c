@@ -255,7 +255,7 @@ save (MusterCheckpointManager *self, MusterSession *session, gint64 number, gint
       MusterSaved *saved, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_mutex_lock (&self->lock);
-  const gint64 next = self->counter + 1;
+  const gint64 next = self->counter + (self->counter < G_MAXINT64);
   g_mutex_unlock (&self->lock);
   const gint64 named = number >= 0 ? number : next;
   g_autoptr (GError) failure = NULL;

@@ -145,6 +145,24 @@ MUSTER_TEST (Save, numbers_step_0_and_leaves_the_number_out_below)
 }
 
 /* SAV.48 */
+/* The directory's record doesn't hold it, and would be set aside as damaged by each save. */
+MUSTER_TEST (Save, refuses_a_step_that_leaves_no_space_to_count_further)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL, last = NULL;
+  muster_small_model_play (f.master);
+
+  MUSTER_EXPECT_NULL (save (&f, muster_test_tmpdir (), G_MAXINT64 - (1 << 20) + 1, &error));
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid step '9223372036853727232': the largest is 9223372036853727231");
+  g_autofree char *largest = save (&f, muster_test_tmpdir (), G_MAXINT64 - (1 << 20), &last);
+  MUSTER_ASSERT_NO_ERROR (last);
+  g_autofree char *next = save (&f, muster_test_tmpdir (), 5, &last);
+  MUSTER_ASSERT_NO_ERROR (last);
+  g_autofree char *files = files_in (muster_test_tmpdir ());
+  MUSTER_EXPECT_NULL (strstr (files, ".bad"));
+}
+
 MUSTER_TEST (Save, leaves_the_meta_graph_out_when_asked)
 {
   g_auto (Fixture) f = set_up ();
