@@ -12,6 +12,8 @@
 #define METHOD   "/muster.Readiness/Drain"
 #define POLL_US  (100 * MUSTER_MILLISECOND)
 #define GRACE_US (30 * MUSTER_SECOND)
+/* The jobs pause meanwhile, and a later drain doesn't shorten it. */
+#define MOST_GRACE_US (24 * 3600 * MUSTER_SECOND)
 
 static const char summary[] =
     "Asks the chiefs at a server, or at a job's coordinator, to save, and the tasks of their\n"
@@ -196,9 +198,9 @@ parse (Drain *self, MusterCliOptions *options, int argc, char **argv, GError **e
   self->grace_us = GRACE_US;
   if (grace != NULL && !muster_cli_duration (grace, &self->grace_us, error))
     return FALSE;
-  return (self->grace_us > 0 && self->grace_us < MUSTER_WAIT_FOREVER) ||
-         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid --grace '%s' (use 30s or 1m)",
-                      grace);
+  return (self->grace_us > 0 && self->grace_us <= MOST_GRACE_US) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid --grace '%s' (use 30s or 1m, at most 24h)", grace);
 }
 
 int

@@ -106,7 +106,8 @@ class DrainTest(processes.TestCase):
         chief = self.train(target)
         chief.expect('"event":"step"')
         self.assertIn("digits isn't saved: its chief saves no checkpoints", peer.muster("drain", target, "--grace=1s", code=1))
-        self.assertIn("invalid --grace '0'", peer.muster("drain", target, "--grace=0", code=3))
+        for grace in "0", "25h":
+            self.assertIn("invalid --grace '%s'" % grace, peer.muster("drain", target, "--grace=" + grace, code=3))
         self.assertIn("drain needs one TARGET", peer.muster("drain", code=3))
 
     def test_ends_with_its_grace_where_the_chief_does_not_save(self):

@@ -3,6 +3,7 @@
 
 #include "base/cancel_link_private.h"
 #include "base/error.h"
+#include "saver/consistent_cut_private.h"
 #include "session/manager.h"
 #include "train/monitored/hook_private.h"
 #include "train/monitored/run_context_private.h"
@@ -46,7 +47,7 @@ muster_drain_watch_is_due (const MusterDrainWatch *self, gint64 *until_us)
 {
   return self->lease != NULL && muster_lease_is_draining (self->lease, until_us) &&
          *until_us > muster_clock_now_us (muster_system_clock ()) &&
-         (self->heard_us == 0 || *until_us > muster_deadline_after (self->heard_us, PATIENCE_US));
+         (self->heard_us == 0 || *until_us > muster_deadline_after (self->heard_us, SAME_US));
 }
 
 void
@@ -97,15 +98,41 @@ outlasts_hold (MusterDrainWatch *self, const MusterSaveCall *call)
     announce (self, MUSTER_DRAIN_SAVED, call->cancellable);
     return FALSE;
   }
-  self->heard_us = 0;
   return TRUE;
+}
+
+/* A master that doesn't answer has changed nothing. */
+gboolean
+muster_drain_watch_is_unchanged (const MusterSaveCall *call, MusterSaver *saver)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  gboolean is_unchanged = TRUE;
+  return !muster_saver_check_cut (saver, call->session, &is_unchanged,
+                                  MIN (call->deadline_us, now_us + ANSWER_US), call->cancellable,
+                                  NULL) ||
+         is_unchanged;
+}
+
+/* The other tasks hold for so long, whatever the drain; a save may have taken most of it, but not
+ * where no task trains. */
+static gboolean
+is_held (const MusterDrainWatch *self, const MusterSaveCall *call, MusterSaver *saver,
+         gint64 saved_us)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (now_us < muster_deadline_after (self->held_us, MUSTER_HOLD_US))
+    return TRUE;
+  return now_us < muster_deadline_after (saved_us, MUSTER_HOLD_US) &&
+         muster_drain_watch_is_unchanged (call, saver);
 }
 
 gboolean
 muster_drain_watch_await_end (MusterDrainWatch *self, const MusterSaveCall *call,
-                              MusterScaffold *scaffold, GCancellable *cancelled, GError **error)
+                              MusterScaffold *scaffold, MusterSaver *saver, GCancellable *cancelled,
+                              GError **error)
 {
   MusterClock *clock = muster_system_clock ();
+  const gint64 saved_us = muster_clock_now_us (clock);
   g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, cancelled);
   self->until_us = 0;
   announce (self, MUSTER_DRAIN_SAVED, call->cancellable);
@@ -114,8 +141,9 @@ muster_drain_watch_await_end (MusterDrainWatch *self, const MusterSaveCall *call
     g_autoptr (GError) gone = NULL;
     if (g_cancellable_is_cancelled (cancelled))
       return TRUE;
-    if (outlasts_hold (self, call) ||
+    if (outlasts_hold (self, call) || !is_held (self, call, saver, saved_us) ||
         now_us >= muster_deadline_after (self->heard_us, PATIENCE_US)) {
+      self->heard_us = 0;
       announce (self, MUSTER_DRAIN_OFFERED, call->cancellable);
       return TRUE;
     }

@@ -36,12 +36,15 @@ gboolean muster_drain_watch_is_saved (const MusterDrainWatch *self);
 /* There is no next step. TRUE if the model was saved for the drain. */
 gboolean muster_drain_watch_end (MusterDrainWatch *self);
 
+/* TRUE if no task has trained since the cut of the save. */
+gboolean muster_drain_watch_is_unchanged (const MusterSaveCall *call, MusterSaver *saver);
+
 /* Before the next step: tells the master, which then stops, and waits for that. Not earlier, as a
  * job that ends instead needs the master for it. FALSE with UNAVAILABLE, as a lost master, when it
  * has stopped; TRUE if it still runs a while after it was to stop, if it is to stop later than the
  * tasks hold, which is due anew then, or if cancelled (nullable) was. */
 gboolean muster_drain_watch_await_end (MusterDrainWatch *self, const MusterSaveCall *call,
-                                       MusterScaffold *scaffold, GCancellable *cancelled,
-                                       GError **error);
+                                       MusterScaffold *scaffold, MusterSaver *saver,
+                                       GCancellable *cancelled, GError **error);
 
 G_END_DECLS

@@ -3,7 +3,6 @@
  * hold. */
 #include "base/error.h"
 #include "base/log_private.h"
-#include "saver/consistent_cut_private.h"
 #include "train/hooks/hook_checkpoint_private.h"
 #include "train/preemption/preemption_private.h"
 
@@ -109,11 +108,7 @@ muster_checkpoint_hook_save_for_drain (MusterCheckpointSaverHook *self, const Mu
 static gboolean
 is_all_saved (MusterCheckpointSaverHook *self, const MusterSaveCall *call)
 {
-  gboolean is_unchanged = TRUE;
-  return !muster_saver_check_cut (self->saver, call->session, &is_unchanged,
-                                  MIN (call->deadline_us, self->drain.until_us), call->cancellable,
-                                  NULL) ||
-         is_unchanged;
+  return muster_drain_watch_is_unchanged (call, self->saver);
 }
 
 /* In half of the time that is left, so that the master can be told of the save that there is. FALSE
@@ -156,8 +151,8 @@ muster_checkpoint_hook_await_end (MusterHook *hook, MusterRunContext *context, G
   if (!muster_drain_watch_is_saved (&self->drain))
     return TRUE;
   const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_WAITING);
-  const gboolean is_there =
-      muster_drain_watch_await_end (&self->drain, &call, self->scaffold, self->preempted, error);
+  const gboolean is_there = muster_drain_watch_await_end (&self->drain, &call, self->scaffold,
+                                                          self->saver, self->preempted, error);
   (void)muster_goodput_meter_enter (self->meter, use);
   if (is_there) {
     note_all_saved (self, FALSE);
