@@ -11,6 +11,9 @@
 #include "tests/gtest_shim.h"
 #include "train/train.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 static const char *const feeds[] = {"x:0", "y:0"};
 static const char *const metrics[] = {"accuracy", NULL};
 
@@ -184,6 +187,22 @@ MUSTER_TEST (Evaluate, a_long_evaluation_renews_its_hold)
   MUSTER_EXPECT_TRUE (evaluate (&f, MUSTER_CLOCK (clock), &error));
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_GE (clock->n_holds, 4u);
+}
+
+/* No file can grow, as on a full disk: neither the events nor the mark. */
+MUSTER_TEST (Evaluate, does_without_events_that_can_not_be_written)
+{
+  g_auto (Fixture) f = {0};
+  g_autoptr (GError) error = NULL;
+  set_up (&f);
+  f.options.once = TRUE;
+  f.options.training.session.summary_dir = muster_test_tmpdir ();
+  (void)signal (SIGXFSZ, SIG_IGN);
+  MUSTER_ASSERT_TRUE (setrlimit (RLIMIT_FSIZE, &(struct rlimit){50, RLIM_INFINITY}) == 0);
+  (void)evaluate (&f, NULL, &error);
+  MUSTER_ASSERT_TRUE (setrlimit (RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}) ==
+                      0);
+  MUSTER_EXPECT_NO_ERROR (error);
 }
 
 typedef struct {

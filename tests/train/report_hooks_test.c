@@ -8,6 +8,10 @@
 #include "train/hooks/hooks.h"
 #include "train/hooks/timeline_private.h"
 
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <sys/resource.h>
+
 #define SET_UP(f)                                                                                  \
   g_auto (Monitored) f = monitored_set_up ();                                                      \
   g_autoptr (GError) error = NULL;                                                                 \
@@ -37,6 +41,23 @@ written (MusterEventWriter *writer)
   g_autofree char *all = events_read (muster_event_writer_path (writer));
   g_assert_true (g_str_has_prefix (all, "0 version\n"));
   return g_strdup (all + strlen ("0 version\n"));
+}
+
+/* From now on no file of this process grows beyond so many bytes, as on a full disk. What fails
+ * under a limit is reported after it, since that may write to a file. */
+static void
+limit_files (rlim_t bytes)
+{
+  (void)signal (SIGXFSZ, SIG_IGN);
+  g_assert_cmpint (setrlimit (RLIMIT_FSIZE, &(struct rlimit){bytes, RLIM_INFINITY}), ==, 0);
+}
+
+static rlim_t
+size_of (MusterEventWriter *writer)
+{
+  GStatBuf is;
+  g_assert_cmpint (g_stat (muster_event_writer_path (writer), &is), ==, 0);
+  return (rlim_t)is.st_size;
 }
 
 /* --- step counter --- */
@@ -291,6 +312,114 @@ MUSTER_TEST (EventWriter, leaves_a_file_that_is_readable_up_to_any_truncation)
 
   MUSTER_EXPECT_STREQ (all, "0 version\n1 scalar loss\n2 scalar loss\n3 scalar loss\n");
   MUSTER_EXPECT_EQ (n_whole, 1u);
+}
+
+static gboolean
+add_steps (Monitored *f, MusterEventWriter *writer, int first, int last)
+{
+  gboolean is_well = TRUE;
+  for (int step = first; step <= last; step++) {
+    muster_fake_clock_pass (f->clock, 121 * MUSTER_SECOND); /* a flush is due */
+    is_well = muster_event_writer_add_scalar (writer, "loss", 1, step, NULL) && is_well;
+  }
+  return is_well;
+}
+
+/* The disk is full in the middle of a record. */
+MUSTER_TEST (EventWriter, keeps_what_a_full_disk_does_not_take_until_it_can_be_written)
+{
+  SET_UP (f);
+  g_autoptr (GError) full = NULL;
+  heard_begin (G_LOG_LEVEL_WARNING);
+
+  limit_files (size_of (writer) + 20);
+  const gboolean is_well = add_steps (&f, writer, 1, 4);
+  const gboolean is_flushed = muster_event_writer_flush (writer, &full);
+  limit_files (RLIM_INFINITY);
+
+  MUSTER_EXPECT_TRUE (is_well);
+  MUSTER_EXPECT_FALSE (is_flushed);
+  MUSTER_EXPECT_ERROR (full, G_FILE_ERROR, G_FILE_ERROR_FAILED);
+  MUSTER_EXPECT_EQ (heard_count ("summary", "*could not write events*"), 1U);
+  g_autofree char *events = written (writer);
+  MUSTER_EXPECT_STREQ (events, "1 scalar loss\n2 scalar loss\n3 scalar loss\n4 scalar loss\n");
+  heard_end ();
+}
+
+/* What is dropped is whole records: the one that has begun in the file is completed. */
+MUSTER_TEST (EventWriter,
+             leaves_a_readable_file_where_a_disk_is_full_for_longer_than_it_keeps_events)
+{
+  SET_UP (f);
+  static const guint8 large[600 * 1024];
+  heard_begin (G_LOG_LEVEL_WARNING);
+
+  limit_files (size_of (writer) + 20);
+  for (int step = 1; step <= 5; step++)
+    (void)muster_event_writer_add_summary (writer, large, sizeof large, step, &error);
+  limit_files (RLIM_INFINITY);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (add_steps (&f, writer, 6, 6));
+
+  g_autofree char *events = written (writer);
+  MUSTER_EXPECT_STREQ (events, "1 scalar \n5 scalar \n6 scalar loss\n");
+  heard_end ();
+}
+
+MUSTER_TEST (EventWriter, begins_its_file_as_soon_as_a_full_disk_has_space)
+{
+  g_auto (Monitored) f = monitored_set_up ();
+  g_autoptr (GError) error = NULL;
+  heard_begin (G_LOG_LEVEL_WARNING);
+
+  limit_files (0);
+  g_autoptr (MusterEventWriter) writer =
+      muster_event_writer_new (muster_test_tmpdir (), MUSTER_CLOCK (f.clock), &error);
+  limit_files (RLIM_INFINITY);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (add_steps (&f, writer, 1, 1));
+
+  g_autofree char *events = written (writer);
+  MUSTER_EXPECT_STREQ (events, "1 scalar loss\n");
+  MUSTER_EXPECT_EQ (heard_count ("summary", NULL), 1U);
+  heard_end ();
+}
+
+MUSTER_TEST (EventWriter, refuses_a_directory_that_can_not_be_one)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *file = g_build_filename (muster_test_tmpdir (), "file", NULL);
+  MUSTER_ASSERT_TRUE (g_file_set_contents (file, "", 0, NULL));
+
+  MUSTER_EXPECT_NULL (muster_event_writer_new (file, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, G_FILE_ERROR, G_FILE_ERROR_NOTDIR);
+}
+
+/* Neither a step nor the end fails for want of an event. */
+MUSTER_TEST (EventWriter, ends_no_training_where_the_disk_is_full)
+{
+  SET_UP (f);
+  int n_summaries = 1;
+  muster_fake_master_op_calls (f.master, "v", yield_summary, &n_summaries);
+  monitored_add (
+      &f, muster_summary_saver_hook_new ("v:0", 1, 0, writer, MUSTER_CLOCK (f.clock), &error));
+  monitored_add (&f, muster_step_counter_hook_new (1, 0, writer, MUSTER_CLOCK (f.clock), &error));
+  heard_begin (G_LOG_LEVEL_WARNING);
+  MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+
+  limit_files (size_of (writer));
+  for (int i = 0; i < 3 && error == NULL; i++) {
+    (void)monitored_train (&f, NULL, &error);
+    muster_fake_clock_pass (f.clock, 121 * MUSTER_SECOND);
+  }
+  (void)(error == NULL &&
+         muster_monitored_session_finish (f.session, NULL, MUSTER_WAIT_FOREVER, &error));
+  limit_files (RLIM_INFINITY);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (heard_count ("summary", "*could not write events*"), 1U);
+  heard_end ();
 }
 
 /* --- the end of a chief --- */

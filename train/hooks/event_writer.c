@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes event files for TensorBoard, as TFRecords of the Event messages. Events are buffered;
- * what can't be written stays in the buffer for the next flush. */
+ * what can't be written stays in the buffer for the next flush. No training ends for want of
+ * them: a write that fails is reported once, and is an error of a flush alone. */
 #include "train/hooks/event_writer.h"
 
 #include "base/crc32c_private.h"
@@ -18,6 +19,8 @@
 
 #define FLUSH_EVERY_US (120 * MUSTER_SECOND)
 #define BUFFER_MAX     (1024 * 1024)
+/* A record beside its event: the length, and both checksums. */
+#define FRAME (sizeof (guint64) + 2 * sizeof (guint32))
 
 /* tensorflow.Event, Summary, Summary.Value, SessionLog and TaggedRunMetadata */
 enum {
@@ -44,9 +47,12 @@ struct _MusterEventWriter {
   MusterClock *clock; /* (owned) */
   GMutex lock;
   /* guarded by lock */
-  int fd;
+  int fd;             /* -1: it couldn't be created yet */
   GByteArray *buffer; /* (owned) */
+  gsize kept; /* of the buffer, where it is too large: the version, or the rest of a record that is
+                 begun in the file */
   gint64 flushed_us;
+  gboolean has_warned; /* since it could be written last */
 };
 
 static gboolean
@@ -58,13 +64,36 @@ fail_write (MusterEventWriter *self, const char *what, GError **error)
   return FALSE;
 }
 
+static gboolean
+open_file (MusterEventWriter *self, GError **error)
+{
+  g_autofree char *directory = g_path_get_dirname (self->path);
+  if (g_mkdir_with_parents (directory, 0777) < 0)
+    return fail_write (self, "make its directory", error);
+  self->fd = open (self->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  return self->fd >= 0 || fail_write (self, "create it", error);
+}
+
+/* What a record lacks in the file after so many bytes of the buffer. */
+static gsize
+rest_of_record (const MusterEventWriter *self, gsize written)
+{
+  gsize end = self->kept;
+  while (end < written) {
+    guint64 length;
+    memcpy (&length, self->buffer->data + end, sizeof length);
+    end += FRAME + (gsize)GUINT64_FROM_LE (length);
+  }
+  return end - written;
+}
+
 /* Writes the buffer. Data that can't be written stays for the next flush, unless the buffer is
  * full. */
 static gboolean
 flush (MusterEventWriter *self, GError **error)
 {
   gsize written = 0;
-  gboolean is_well = TRUE;
+  gboolean is_well = self->buffer->len == 0 || self->fd >= 0 || open_file (self, error);
   while (is_well && written < self->buffer->len) {
     ssize_t n = write (self->fd, self->buffer->data + written, self->buffer->len - written);
     if (n >= 0)
@@ -72,9 +101,29 @@ flush (MusterEventWriter *self, GError **error)
     else if (errno != EINTR)
       is_well = fail_write (self, "write events", error);
   }
+  self->kept = rest_of_record (self, written);
   g_byte_array_remove_range (self->buffer, 0, (guint)written);
   self->flushed_us = muster_clock_now_us (self->clock);
+  self->has_warned = self->has_warned && !is_well;
   return is_well;
+}
+
+static void
+warn (MusterEventWriter *self, const GError *failure)
+{
+  if (!self->has_warned)
+    muster_log (G_LOG_LEVEL_WARNING, "summary", "MESSAGE",
+                "%s; events are kept in memory, up to 2 MiB, and tried again every 2 minutes",
+                failure->message);
+  self->has_warned = TRUE;
+}
+
+static void
+flush_or_warn (MusterEventWriter *self)
+{
+  g_autoptr (GError) failure = NULL;
+  if (!flush (self, &failure))
+    warn (self, failure);
 }
 
 static void
@@ -124,13 +173,13 @@ add (MusterEventWriter *self, guint32 field, const void *data, gsize size, gint6
   muster_proto_put_bytes (event, field, data, size);
   g_mutex_lock (&self->lock);
   put_record (self->buffer, event);
-  gboolean is_due = self->buffer->len > BUFFER_MAX ||
-                    muster_clock_now_us (self->clock) - self->flushed_us >= FLUSH_EVERY_US;
-  gboolean is_well = !is_due || flush (self, error);
+  if (self->buffer->len > BUFFER_MAX ||
+      muster_clock_now_us (self->clock) - self->flushed_us >= FLUSH_EVERY_US)
+    flush_or_warn (self);
   if (self->buffer->len > 2 * BUFFER_MAX) /* bounds the memory while the disk is full */
-    g_byte_array_set_size (self->buffer, 0);
+    g_byte_array_set_size (self->buffer, (guint)self->kept);
   g_mutex_unlock (&self->lock);
-  return is_well;
+  return TRUE;
 }
 
 /* --- adding events --- */
@@ -223,6 +272,15 @@ path_in (const char *directory, MusterClock *clock)
   return g_build_filename (directory, name, NULL);
 }
 
+/* FALSE if it may pass: the disk is full, over its quota or broken. */
+static gboolean
+is_mistake (const GError *failure)
+{
+  return !g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOSPC) &&
+         !g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_IO) &&
+         !g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_FAILED); /* a quota, for one */
+}
+
 G_DEFINE_BOXED_TYPE (MusterEventWriter, muster_event_writer, muster_event_writer_ref,
                      muster_event_writer_unref)
 
@@ -236,6 +294,7 @@ muster_event_writer_new (const char *directory, MusterClock *clock, GError **err
 
   if (!muster_storage_check_path (NULL, "event directory", directory, error))
     return NULL;
+  g_autoptr (GError) failure = NULL;
   g_autoptr (MusterEventWriter) self = g_new0 (MusterEventWriter, 1);
 
   g_atomic_ref_count_init (&self->refs);
@@ -244,19 +303,17 @@ muster_event_writer_new (const char *directory, MusterClock *clock, GError **err
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
   self->buffer = g_byte_array_new ();
   self->path = path_in (directory, self->clock);
-  if (g_mkdir_with_parents (directory, 0777) < 0) {
-    fail_write (self, "make its directory", error);
-    return NULL;
-  }
-  self->fd = open (self->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (self->fd < 0) {
-    fail_write (self, "create it", error);
-    return NULL;
-  }
   self->flushed_us = muster_clock_now_us (self->clock);
-  if (!add (self, EVENT_FILE_VERSION, version, strlen (version), 0, error) ||
-      !muster_event_writer_flush (self, error))
-    return NULL;
+  (void)add (self, EVENT_FILE_VERSION, version, strlen (version), 0, NULL);
+  self->kept = self->buffer->len;
+  if (!flush (self, &failure)) {
+    if (is_mistake (failure)) {
+      g_byte_array_set_size (self->buffer, 0);
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return NULL;
+    }
+    warn (self, failure);
+  }
   return g_steal_pointer (&self);
 }
 
@@ -274,12 +331,9 @@ muster_event_writer_unref (MusterEventWriter *self)
 {
   if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
-  if (self->fd >= 0) {
-    g_autoptr (GError) failure = NULL;
-    if (!flush (self, &failure))
-      muster_log (G_LOG_LEVEL_INFO, "summary", "MESSAGE", "%s", failure->message);
+  flush_or_warn (self);
+  if (self->fd >= 0)
     close (self->fd);
-  }
   g_byte_array_unref (self->buffer);
   g_object_unref (self->clock);
   g_mutex_clear (&self->lock);

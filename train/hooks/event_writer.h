@@ -10,8 +10,9 @@ G_BEGIN_DECLS
  *
  * Writes an event file for TensorBoard, like TensorFlow's `FileWriter`: `tensorflow.Event` messages
  * in TFRecord frames, DIRECTORY/events.out.tfevents.SECONDS.HOST.PID. Events are buffered, and
- * written by a flush, two minutes after the last one, or at a megabyte. Reference-counted. Any
- * thread.
+ * written by a flush, two minutes after the last one, or at a megabyte. Those that can't be
+ * written, because the disk is full, are logged once and kept for the next time, as long as they
+ * take no more than two megabytes. Reference-counted. Any thread.
  */
 typedef struct _MusterEventWriter MusterEventWriter;
 
@@ -23,7 +24,7 @@ GType muster_event_writer_get_type (void);
  * @directory: where to write; created if it doesn't exist
  * @clock: (nullable): NULL: the machine's
  *
- * Creates the directory and the file.
+ * Creates the directory and the file; on a full disk later, as soon as there is space.
  *
  * Returns: (transfer full): the writer
  */
@@ -69,7 +70,7 @@ const char *muster_event_writer_path (MusterEventWriter *self);
  *
  * Writes a summary.
  *
- * Returns: FALSE with an error if the file can't be written
+ * Returns: FALSE with an error if it is larger than 2 GiB
  */
 gboolean muster_event_writer_add_summary (MusterEventWriter *self, const void *summary, gsize size,
                                           gint64 step, GError **error);
@@ -83,7 +84,7 @@ gboolean muster_event_writer_add_summary (MusterEventWriter *self, const void *s
  *
  * Writes a number with a tag.
  *
- * Returns: FALSE with an error if the file can't be written
+ * Returns: FALSE with an error if it is larger than 2 GiB
  */
 gboolean muster_event_writer_add_scalar (MusterEventWriter *self, const char *tag, float value,
                                          gint64 step, GError **error);
@@ -95,7 +96,7 @@ gboolean muster_event_writer_add_scalar (MusterEventWriter *self, const char *ta
  *
  * Writes the graph.
  *
- * Returns: FALSE with an error if the file can't be written
+ * Returns: FALSE with an error if it is larger than 2 GiB
  */
 gboolean muster_event_writer_add_graph (MusterEventWriter *self, GBytes *graph, GError **error);
 
@@ -107,7 +108,7 @@ gboolean muster_event_writer_add_graph (MusterEventWriter *self, GBytes *graph, 
  *
  * Writes the meta graph.
  *
- * Returns: FALSE with an error if the file can't be written
+ * Returns: FALSE with an error if it is larger than 2 GiB
  */
 gboolean muster_event_writer_add_meta_graph (MusterEventWriter *self, GBytes *meta_graph,
                                              gint64 step, GError **error);
@@ -136,7 +137,7 @@ typedef enum {
  *
  * Writes a session log.
  *
- * Returns: FALSE with an error if the file can't be written
+ * Returns: FALSE with an error if it is larger than 2 GiB
  */
 gboolean muster_event_writer_add_session_log (MusterEventWriter *self, MusterSessionLog what,
                                               const char *path, gint64 step, GError **error);
@@ -150,7 +151,7 @@ gboolean muster_event_writer_add_session_log (MusterEventWriter *self, MusterSes
  *
  * Writes a run's metadata.
  *
- * Returns: FALSE with an error if the file can't be written
+ * Returns: FALSE with an error if it is larger than 2 GiB
  */
 gboolean muster_event_writer_add_run_metadata (MusterEventWriter *self, const char *tag,
                                                GBytes *metadata, gint64 step, GError **error);
