@@ -7,6 +7,7 @@
 #include "train/hooks/hooks_private.h"
 #include "train/monitored/run_context_private.h"
 #include "train/position/position_private.h"
+#include "train/preemption/preemption_private.h"
 #include "train/round_private.h"
 #include "train/train_hook_private.h"
 #include "train/training_observer_private.h"
@@ -177,7 +178,11 @@ position_hook (const MusterTraining *training, MusterElastic *elastic, GError **
       .n_feeds = training->n_feeds,
       .n_batches = n_batches (training),
       .clock = training->session.manager.clock};
-  return muster_position_hook_new (&options, error);
+  MusterPreemption *preemption = training->session.saving.preemption;
+  MusterHook *hook = muster_position_hook_new (&options, error);
+  if (hook != NULL && preemption != NULL)
+    muster_position_hook_set_preempted (hook, muster_preemption_requested (preemption));
+  return hook;
 }
 
 /* Adds the batches and their end. */

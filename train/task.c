@@ -295,13 +295,24 @@ look_at_roster (Task *self, gboolean has_trained)
     muster_monitored_session_request_stop (self->round.session);
 }
 
+/* A task that was held as it was preempted ends without another step. */
+static gboolean
+ends_held (const Task *self)
+{
+  return is_stopped (self) && muster_error_is (self->failure, MUSTER_ERROR_CANCELLED) &&
+         muster_monitored_session_is_stopping (self->round.session);
+}
+
 /* The roster may have ended the round in the step that lost the session: then no other session is
  * waited for in this role. */
 static State
 fail_step (Task *self)
 {
-  if (!muster_monitored_session_is_lost (self->round.session))
+  if (!muster_monitored_session_is_lost (self->round.session)) {
+    if (ends_held (self))
+      g_clear_error (&self->failure);
     return END;
+  }
   if (self->elastic != NULL && !muster_elastic_may_step (self->elastic, FALSE))
     return END;
   g_clear_error (&self->failure);

@@ -100,6 +100,20 @@ class DrainTest(processes.TestCase):
         self.assertLess(steps[1], steps[2])
         self.assertEqual(steps[2], steps[3])
 
+    def test_on_request_tasks_that_hold_end_at_a_signal(self):
+        _, target = self.serve()
+        chief = self.chief(target, "--tasks=2")
+        worker = self.train(target, "--tasks=2", "--task=worker:0")
+        for task in chief, worker:
+            task.expect('"event":"step"')
+        drained = peer.muster("drain", target, "--grace=1h")
+        step = int(re.match(r"drained digits: step (\d+) is durable", drained).group(1))
+        for task, says in (worker, "nothing to save"), (chief, "step %d was durable after" % step):
+            task.signal(signal.SIGTERM)
+            self.assertEqual(task.wait(PATIENCE), 6, task.text())
+            self.assertIn(says, self.events(task, "preempted")[-1]["preemption"])
+        self.assertRegex(self.status(target), r"preempted .* ago, while training, last durable step %d " % step)
+
     def test_on_request_says_that_no_chief_trains_or_saves(self):
         _, target = self.serve()
         self.assertIn("no chief of any model trains here", peer.muster("drain", target, code=4))

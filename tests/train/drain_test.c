@@ -336,6 +336,35 @@ MUSTER_TEST (Drain, ends_a_chief_that_is_preempted_during_the_save)
   life_end (&chief);
 }
 
+/* As where a scheduler drains a job and then ends it: without another step, or another save. */
+MUSTER_TEST (Drain, ends_a_chief_that_is_preempted_while_the_tasks_hold)
+{
+  g_auto (Job) job = job_set_up_served (1);
+  g_autoptr (MusterPreemption) preemption = muster_preemption_new (JOB_LIMIT_US, NULL);
+  g_auto (MusterPreemptionReport) report = {0};
+  g_autoptr (GError) error = NULL;
+  Life chief = {0};
+  job.preemption = preemption;
+  job_name_directory (&job, "held");
+  save_for_drain (&job, &chief, FALSE);
+  const guint n_saved = job.n_saved;
+  muster_preemption_request (preemption, SIGTERM);
+
+  MUSTER_EXPECT_FALSE (life_step (&chief));
+
+  MUSTER_EXPECT_SAYS (chief.error, MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "all is saved");
+  MUSTER_EXPECT_TRUE (muster_monitored_session_should_stop (chief.session));
+  MUSTER_EXPECT_TRUE (muster_server_is_drained (job.server, NULL));
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (chief.session, NULL, test_deadline (), &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (job.n_saved, n_saved);
+  MUSTER_EXPECT_TRUE (muster_preemption_report (preemption, &report));
+  MUSTER_EXPECT_EQ (report.outcome, MUSTER_PREEMPTION_SAVED);
+  g_clear_error (&chief.error);
+  life_end (&chief);
+}
+
 /* It would otherwise look for the next master until its grace is over. */
 MUSTER_TEST (Drain, lets_a_preempted_chief_await_no_other_master)
 {

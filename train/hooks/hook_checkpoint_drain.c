@@ -139,6 +139,12 @@ save_what_came_late (MusterCheckpointSaverHook *self, const MusterSaveCall *call
   return TRUE;
 }
 
+static GCancellable *
+requested (const MusterCheckpointSaverHook *self)
+{
+  return self->preemption != NULL ? muster_preemption_requested (self->preemption) : NULL;
+}
+
 gboolean
 muster_checkpoint_hook_await_end (MusterHook *hook, MusterRunContext *context, GError **error)
 {
@@ -152,8 +158,12 @@ muster_checkpoint_hook_await_end (MusterHook *hook, MusterRunContext *context, G
     return TRUE;
   const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_WAITING);
   const gboolean is_there = muster_drain_watch_await_end (&self->drain, &call, self->scaffold,
-                                                          self->saver, self->preempted, error);
+                                                          self->saver, requested (self), error);
   (void)muster_goodput_meter_enter (self->meter, use);
+  if (is_there && is_preempted (self) && is_all_saved (self, &call)) {
+    muster_run_context_request_stop (context); /* the others hold on: the master may stop next */
+    return muster_fail (error, MUSTER_ERROR_CANCELLED, "preempted during a drain; all is saved");
+  }
   if (is_there) {
     note_all_saved (self, FALSE);
     muster_saver_release_cut (self->saver, call.session);

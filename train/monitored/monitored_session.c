@@ -322,8 +322,11 @@ run_begun (MusterMonitoredSession *self, const MusterStep *step, MusterTensor **
            GBytes **metadata, GError **error)
 {
   for (guint i = 0; i < self->hooks->len; i++)
-    if (!muster_hook_before_run (self->hooks->pdata[i], self->context, error))
+    if (!muster_hook_before_run (self->hooks->pdata[i], self->context, error)) {
+      if (muster_run_context_wants_stop (self->context))
+        muster_monitored_session_request_stop (self);
       return FALSE;
+    }
   if (!run_context (self, step, error))
     return FALSE;
   note_progress (self);
@@ -570,6 +573,12 @@ muster_monitored_session_request_stop (MusterMonitoredSession *self)
   g_mutex_unlock (&self->lock);
   if (coordinator != NULL)
     muster_coordinator_request_stop (coordinator, NULL, NULL);
+}
+
+gboolean
+muster_monitored_session_is_stopping (const MusterMonitoredSession *self)
+{
+  return g_atomic_int_get (&self->stop_requested) != 0;
 }
 
 gboolean

@@ -72,6 +72,8 @@ muster_monitored_manager_options (MusterScaffold *scaffold,
  * creates another session, with retries until until_us. FALSE if that is given up. */
 void muster_monitored_session_recover_when_told (MusterMonitoredSession *self);
 gboolean muster_monitored_session_is_lost (const MusterMonitoredSession *self);
+/* A stop was requested of the session itself, as by a hook: also by one that refused a step so. */
+gboolean muster_monitored_session_is_stopping (const MusterMonitoredSession *self);
 gboolean muster_monitored_session_recover (MusterMonitoredSession *self, gint64 until_us,
                                            GError **error);
 

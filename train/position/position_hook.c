@@ -42,12 +42,15 @@ position_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 /* Waits while the hold is set. Doesn't wait in the last step before a stop, so that no save waits
  * for this task. */
 static gboolean
-wait_while_held (MusterPositionHook *self, MusterSession *session, gint64 deadline_us,
-                 GError **error)
+wait_while_held (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
   GError *failure = NULL;
-  if (muster_position_settle (self, session, deadline_us, &failure))
+  if (muster_position_settle (self, muster_run_context_session (context),
+                              muster_run_context_deadline_us (context), &failure))
     return TRUE;
+  if (muster_error_is (failure, MUSTER_ERROR_CANCELLED) &&
+      g_cancellable_is_cancelled (self->preempted))
+    muster_run_context_request_stop (context);
   if (!g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED)) {
     g_propagate_error (error, failure);
     return FALSE;
@@ -171,8 +174,7 @@ static gboolean
 begin_step (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
   MusterSession *session = muster_run_context_session (context);
-  if (self->is_held &&
-      !wait_while_held (self, session, muster_run_context_deadline_us (context), error))
+  if (self->is_held && !wait_while_held (self, context, error))
     return FALSE;
   self->is_held = FALSE;
   if (!muster_position_look (self, session, error))
@@ -332,6 +334,7 @@ position_finalize (GObject *object)
   g_strfreev ((char **)self->options.feeds);
   g_clear_object (&self->clock);
   g_clear_object (&self->stopped);
+  g_clear_object (&self->preempted);
   g_clear_pointer (&self->origin, muster_tensor_unref);
   g_free (self->train_op);
   g_free (self->awaited);
@@ -407,6 +410,12 @@ muster_position_hook_new (const MusterPositionOptions *options, GError **error)
   if (options->slots != NULL)
     g_object_ref (options->slots);
   return MUSTER_HOOK (self);
+}
+
+void
+muster_position_hook_set_preempted (MusterHook *hook, GCancellable *preempted)
+{
+  g_set_object (&MUSTER_POSITION_HOOK (hook)->preempted, preempted);
 }
 
 gboolean

@@ -195,6 +195,9 @@ typedef struct {
 gboolean muster_position_pause (MusterPositionPause *self, gint64 until_us,
                                 GCancellable *cancellable, GError **error);
 
+/* A worker ends a wait without another step when that (nullable) is cancelled. */
+void muster_position_hook_set_preempted (MusterHook *hook, GCancellable *preempted);
+
 /* TRUE between two steps of this task's own: it has a batch left, and holds nobody else's slot. */
 gboolean muster_position_may_pause (MusterHook *hook);
 /* In place of a step: a run without one. */

@@ -182,15 +182,16 @@ ask_for_restore (MusterPositionHook *self, MusterSession *session, const MusterP
           muster_position_forget (session, task, deadline_us, self->stopped, error));
 }
 
+static const char *const waits_for[] = {[WAIT_FOR_STEP] = "its last step to end",
+                                        [WAIT_FOR_QUIESCENCE] = "the other tasks' steps to end",
+                                        [WAIT_FOR_HOLD] = "a save to end",
+                                        [WAIT_FOR_RESTORE] = "the chief to restore the model"};
+
 static gboolean
 refuse_late (const MusterPositionHook *self, Wait wait, GError **error)
 {
-  static const char *const whats[] = {[WAIT_FOR_STEP] = "its last step to end",
-                                      [WAIT_FOR_QUIESCENCE] = "the other tasks' steps to end",
-                                      [WAIT_FOR_HOLD] = "a save to end",
-                                      [WAIT_FOR_RESTORE] = "the chief to restore the model"};
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "task %u timed out waiting for %s",
-                      self->own.task, whats[wait]);
+                      self->own.task, waits_for[wait]);
 }
 
 /* The waits of a task that looks for its place. */
@@ -249,6 +250,15 @@ note_wait (const MusterPositionHook *self, Waits *waits, Wait wait, gint64 deadl
   waits->is_told = TRUE;
 }
 
+/* What it has trained is the chief's to save. */
+static gboolean
+is_preempted (const MusterPositionHook *self, Wait wait, GError **error)
+{
+  return self->options.is_worker && g_cancellable_is_cancelled (self->preempted) &&
+         !muster_fail (error, MUSTER_ERROR_CANCELLED, "preempted while task %u waited for %s",
+                       self->own.task, waits_for[wait]);
+}
+
 static gboolean
 wait_for_place (MusterPositionHook *self, MusterSession *session, gint64 deadline_us,
                 GError **error)
@@ -276,7 +286,8 @@ wait_for_place (MusterPositionHook *self, MusterSession *session, gint64 deadlin
     }
     if (wait == GO || muster_clock_now_us (self->clock) >= until_us)
       return end_wait (self, session, &state, wait, error);
-    if (!muster_position_pause (&pause, MIN (until_us, deadline_us), self->stopped, error))
+    if (is_preempted (self, wait, error) ||
+        !muster_position_pause (&pause, MIN (until_us, deadline_us), self->stopped, error))
       return FALSE;
     if (muster_clock_now_us (self->clock) >= deadline_us)
       return refuse_late (self, wait, error);

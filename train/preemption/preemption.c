@@ -79,6 +79,8 @@ request (MusterPreemption *self, int signal_number, gboolean is_drill)
   if (is_at_once)
     end_at_once_locked (self);
   g_mutex_unlock (&self->lock);
+  if (is_first)
+    g_cancellable_cancel (self->requested);
   if (is_at_once)
     g_cancellable_cancel (self->cancellable);
 }
@@ -121,6 +123,12 @@ muster_preemption_cancellable (MusterPreemption *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
   return self->cancellable;
+}
+
+GCancellable *
+muster_preemption_requested (MusterPreemption *self)
+{
+  return self->requested;
 }
 
 void
@@ -182,7 +190,7 @@ muster_preemption_end (MusterPreemption *self, const GError *failure)
   if (self->ended_us == 0)
     self->ended_us = muster_clock_now_us (self->clock);
   if (g_atomic_int_get (&self->is_requested)) {
-    if (failure != NULL && self->why == NULL && !self->was_saved)
+    if (failure != NULL && self->why == NULL && !self->was_saved && !self->is_all_saved)
       self->why = g_strdup (failure->message);
     self->was_saved = self->was_saved || failure != NULL || self->saver == NULL;
   }
@@ -473,11 +481,13 @@ outcome_locked (const MusterPreemption *self)
     return MUSTER_PREEMPTION_UNDER_WAY;
   if (self->is_refused)
     return MUSTER_PREEMPTION_NOT_BEGUN;
+  if (self->has_hooks && self->saver == NULL)
+    return MUSTER_PREEMPTION_NO_SAVE;
   if (self->why != NULL)
     return MUSTER_PREEMPTION_GIVEN_UP;
-  if (self->saver == NULL || !self->has_hooks)
+  if (!self->has_hooks)
     return MUSTER_PREEMPTION_NO_SAVE;
-  return self->durable != NULL && self->durable_us >= self->requested_us
+  return self->durable != NULL && (self->is_all_saved || self->durable_us >= self->requested_us)
              ? MUSTER_PREEMPTION_SAVED
              : MUSTER_PREEMPTION_GIVEN_UP;
 }
@@ -498,7 +508,7 @@ muster_preemption_report (MusterPreemption *self, MusterPreemptionReport *report
     report->is_drill = self->is_drill;
     report->signal_number = self->signal_number;
     gboolean is_saved = report->outcome == MUSTER_PREEMPTION_SAVED;
-    gint64 until_us = is_saved ? self->durable_us : self->ended_us;
+    gint64 until_us = is_saved ? MAX (self->durable_us, self->requested_us) : self->ended_us;
     if (until_us == 0)
       until_us = muster_clock_now_us (self->clock);
     report->took_us = until_us - self->requested_us;
@@ -619,6 +629,7 @@ muster_preemption_finalize (GObject *object)
   muster_preemption_stop_watching (self);
   g_clear_object (&self->clock);
   g_clear_object (&self->cancellable);
+  g_clear_object (&self->requested);
   g_clear_object (&self->nudge);
   g_clear_object (&self->saver);
   g_clear_object (&self->coordinator);
@@ -640,6 +651,7 @@ muster_preemption_init (MusterPreemption *self)
 {
   g_mutex_init (&self->lock);
   self->cancellable = g_cancellable_new ();
+  self->requested = g_cancellable_new ();
   self->nudge = g_cancellable_new ();
   self->event_fd = -1;
   self->needed_us = self->needs_us = -1;

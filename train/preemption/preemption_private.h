@@ -19,6 +19,7 @@ struct _MusterPreemption {
   gint64 reserve_us;         /* the part of it reserved for the time after the save */
   MusterClock *clock;        /* (owned) */
   GCancellable *cancellable; /* (owned) for the run */
+  GCancellable *requested;   /* (owned) cancelled by the request */
   gint is_requested;         /* atomic */
   /* the thread woken by handlers */
   GThread *watcher; /* (owned) (nullable) */
@@ -73,6 +74,9 @@ void muster_preemption_nudge_locked (MusterPreemption *self);
 /* preemption_watch.c */
 void muster_preemption_stop_watching (MusterPreemption *self);
 void muster_preemption_wake (MusterPreemption *self);
+
+/* Cancelled by the request, for waits that come before a step; borrowed. */
+GCancellable *muster_preemption_requested (MusterPreemption *self);
 
 /* Called by the hook: there is a session; training has stopped, possibly by itself. */
 void muster_preemption_begin (MusterPreemption *self, MusterCoordinator *coordinator);
