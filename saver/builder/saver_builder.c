@@ -132,7 +132,7 @@ take_key (Choice *self, const char *key, gboolean is_sliced, GError **error)
 static void
 add_saveable (Choice *self, const char *key, const MusterVariableInfo *variable, const char *slice)
 {
-  MusterSaveable saveable = {g_strdup (key), variable, slice};
+  const MusterSaveable saveable = {.key = g_strdup (key), .variable = variable, .slice = slice};
   g_array_append_val (self->saveables, saveable);
 }
 
@@ -323,7 +323,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSaverInfo, info_clear)
 
 MusterMetaGraph *
 muster_saver_build_saveables (MusterMetaGraph *meta_graph, GArray *saveables,
-                              const MusterSaverBuild *how, GError **error)
+                              const MusterSaverBuild *how, const MusterSaverInfo *before,
+                              GError **error)
 {
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   g_autofree char *scope = free_scope (graph, how->scope != NULL ? how->scope : DEFAULT_SCOPE);
@@ -335,7 +336,7 @@ muster_saver_build_saveables (MusterMetaGraph *meta_graph, GArray *saveables,
       .version = 2,
   };
   g_autoptr (MusterGraph) whole =
-      muster_saver_add_nodes (graph, scope, saveables, how, &info, error);
+      muster_saver_add_nodes (graph, scope, saveables, how, before, &info, error);
   return whole != NULL
              ? muster_meta_graph_with_saver (meta_graph, whole, &info, how->collect, error)
              : NULL;
@@ -359,7 +360,7 @@ muster_saver_build (MusterMetaGraph *meta_graph, const MusterSaverBuild *how, GE
   if (!check_each_once (choice.saveables, error))
     return NULL;
   if (choice.saveables->len > 0)
-    return muster_saver_build_saveables (meta_graph, choice.saveables, how, error);
+    return muster_saver_build_saveables (meta_graph, choice.saveables, how, NULL, error);
   if (how->allow_empty)
     return muster_meta_graph_ref (meta_graph);
   muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "No variables to save");

@@ -8,6 +8,7 @@
 #include "graph/graph_nodes_private.h"
 #include "graph/graph_walk_private.h"
 #include "graph/meta_graph/meta_graph_edit.h"
+#include "saver/builder/save_nodes_private.h"
 #include "saver/builder/saver_builder.h"
 #include "saver/builder/saver_builder_private.h"
 
@@ -41,7 +42,8 @@ typedef struct {
   GArray *saveables;      /* (owned) (element-type MusterSaveable) */
   GStringChunk *texts;    /* (owned) */
   const char *old_format; /* (nullable) an op of another format than V2 */
-  const char *other;      /* (nullable) a saved value that isn't a global variable's */
+  const char *other;      /* (nullable) a saved tensor that isn't a global variable's value */
+  const char *unnamed;    /* (nullable) one whose name in the checkpoint isn't a constant */
 } Kept;
 
 static void
@@ -88,6 +90,7 @@ strings_of (MusterGraph *graph, gsize node, gsize input)
                                                                          : NULL;
 }
 
+/* The variable is NULL for another tensor. */
 static void
 keep (Kept *self, const MusterVariableInfo *variable, MusterString key, MusterString slice)
 {
@@ -98,8 +101,22 @@ keep (Kept *self, const MusterVariableInfo *variable, MusterString key, MusterSt
                    ? g_string_chunk_insert_len (self->texts, slice.data, (gssize)slice.size)
                    : ""};
   g_array_append_val (self->saveables, saveable);
-  g_hash_table_insert (self->by_name, (gpointer)variable->name,
-                       GUINT_TO_POINTER (self->saveables->len));
+  if (variable != NULL)
+    g_hash_table_insert (self->by_name, (gpointer)variable->name,
+                         GUINT_TO_POINTER (self->saveables->len));
+}
+
+/* A table's keys, the state of an iterator, a local variable. */
+static void
+note_other (Kept *self, const MusterNode *save, gsize input)
+{
+  MusterSaveable *kept = &g_array_index (self->saveables, MusterSaveable, self->saveables->len - 1);
+  const MusterNode *from = muster_graph_node (self->graph, muster_node_input (save, input, NULL));
+  g_autofree char *tensor = muster_graph_input_text (self->graph, save, input);
+  self->other = from->name;
+  kept->tensor = g_string_chunk_insert (self->texts, tensor);
+  kept->device = from->kind->device;
+  kept->dtype = muster_save_node_dtype (save, input);
 }
 
 static void
@@ -111,18 +128,20 @@ keep_all_of (Kept *self, gsize node, const SaveOp *op)
   for (gsize i = op->first; i < def->n_input && !muster_node_input_is_control (def, i); i++) {
     const gint64 at = (gint64)(i - op->first);
     const gssize origin = muster_graph_origin (self->graph, node, i);
-    const char *name = muster_graph_node (self->graph, muster_node_input (def, i, NULL))->name;
     const MusterVariableInfo *variable =
         origin < 0 ? NULL
                    : g_hash_table_lookup (self->variables,
                                           muster_graph_node (self->graph, (gsize)origin)->name);
-    if (variable == NULL || names == NULL || at >= muster_tensor_n_elements (names))
-      self->other = name;
-    else
-      keep (self, variable, muster_tensor_string (names, at),
-            slices != NULL && at < muster_tensor_n_elements (slices)
-                ? muster_tensor_string (slices, at)
-                : (MusterString){0});
+    if (names == NULL || at >= muster_tensor_n_elements (names)) {
+      self->unnamed = muster_graph_node (self->graph, muster_node_input (def, i, NULL))->name;
+      continue;
+    }
+    keep (self, variable, muster_tensor_string (names, at),
+          slices != NULL && at < muster_tensor_n_elements (slices)
+              ? muster_tensor_string (slices, at)
+              : (MusterString){0});
+    if (variable == NULL)
+      note_other (self, def, i);
   }
 }
 
@@ -212,6 +231,12 @@ add_left_out (Kept *self, MusterMetaGraph *meta_graph)
   g_array_sort (self->saveables, compare_keys); /* which is stable */
 }
 
+static const char *
+name_of (const MusterSaveable *saveable)
+{
+  return saveable->variable != NULL ? saveable->variable->name : saveable->tensor;
+}
+
 /* Refuses two values of one name, because one would overwrite the other. */
 static gboolean
 check_keys (const GArray *saveables, GError **error)
@@ -223,7 +248,7 @@ check_keys (const GArray *saveables, GError **error)
       return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                           "Adding a saver to the graph: its own saver saves '%s' as '%s', which is "
                           "the name of '%s' too; export the graph with a saver of all variables",
-                          a->variable->name, a->key, b->variable->name);
+                          name_of (a), a->key, name_of (b));
   }
   return TRUE;
 }
@@ -236,16 +261,60 @@ build (Kept *self, MusterMetaGraph *meta_graph, const MusterSaverInfo *before, G
                                     before->max_to_keep > 0 ? before->max_to_keep : MUSTER_KEEP_ALL,
                                 .keep_every_n_hours = (double)before->keep_every_n_hours,
                                 .scope = SCOPE};
+  for (guint i = 0; i < self->saveables->len; i++)
+    g_array_index (self->saveables, MusterSaveable, i).is_kept = self->other != NULL;
   add_left_out (self, meta_graph);
   return check_keys (self->saveables, error)
-             ? muster_saver_build_saveables (meta_graph, self->saveables, &how, error)
+             ? muster_saver_build_saveables (meta_graph, self->saveables, &how,
+                                             self->other != NULL ? before : NULL, error)
              : NULL;
+}
+
+/* Refuses what the new saver couldn't save and restore, since it would be lost. */
+static gboolean
+check_kept (const Kept *self, GError **error)
+{
+  if (self->unnamed != NULL)
+    return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                        "Adding a saver to the graph: its own computes the name under which it "
+                        "saves '%s'; export it with a saver whose names are constants",
+                        self->unnamed);
+  if (self->old_format == NULL || self->other == NULL)
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                      "Adding a saver to the graph: its own is of the old format ('%s') and "
+                      "saves '%s', which isn't a variable; export it with a saver of the V2 "
+                      "format",
+                      self->old_format, self->other);
 }
 
 static gboolean
 has_global_variables (const Kept *self)
 {
   return g_hash_table_size (self->variables) > 0;
+}
+
+/* A table that changes, which no saver of variables saves; NULL: none. */
+static const char *
+find_table (MusterGraph *graph)
+{
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
+    const char *op = muster_graph_node (graph, i)->kind->op;
+    if (g_str_has_prefix (op, "MutableHashTable") || g_str_has_prefix (op, "MutableDenseHashTable"))
+      return muster_graph_node (graph, i)->name;
+  }
+  return NULL;
+}
+
+static char *
+explain_default (MusterGraph *graph)
+{
+  const char *table = find_table (graph);
+
+  return table == NULL ? g_strdup ("the graph has none")
+                       : g_strdup_printf ("the graph has none; it doesn't save the table '%s', as "
+                                          "a tf.compat.v1.train.Saver () in the graph would",
+                                          table);
 }
 
 MusterMetaGraph *
@@ -260,21 +329,15 @@ muster_saver_complete (MusterMetaGraph *meta_graph, char **why, GError **error)
     return muster_meta_graph_ref (meta_graph);
   if (before == NULL) {
     MusterMetaGraph *with = muster_saver_default (meta_graph, error);
-    *why = with != NULL ? g_strdup ("the graph has none") : NULL;
+    *why = with != NULL ? explain_default (kept.graph) : NULL;
     return with;
   }
   read_saver (&kept, before);
   const char *left_out = find_left_out (&kept, meta_graph, &n_left_out);
-  if (kept.old_format == NULL &&
-      (n_left_out == 0 || kept.other != NULL || kept.saveables->len == 0))
-    return muster_meta_graph_ref (meta_graph); /* a table that it saves would be lost */
-  if (kept.other != NULL)
-    return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
-                        "Adding a saver to the graph: its own is of the old format ('%s') and "
-                        "saves '%s', which isn't a variable; export it with a saver of the V2 "
-                        "format",
-                        kept.old_format, kept.other),
-           NULL;
+  if (kept.old_format == NULL && (n_left_out == 0 || kept.saveables->len == 0))
+    return muster_meta_graph_ref (meta_graph);
+  if (!check_kept (&kept, error))
+    return NULL;
   MusterMetaGraph *with = build (&kept, meta_graph, before, error);
   if (with != NULL && kept.old_format != NULL)
     *why = g_strdup_printf ("the graph's is of the old format ('%s')", kept.old_format);

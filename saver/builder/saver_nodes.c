@@ -194,6 +194,8 @@ static const char *
 value_of (Nodes *self, const MusterSaveable *saveable)
 {
   const MusterVariableInfo *variable = saveable->variable;
+  if (variable == NULL)
+    return as_input (self, saveable->tensor);
   const char *own = below (self, variable->name, "Read/ReadVariableOp");
   gboolean is_part = *saveable->slice != '\0';
   if (!variable->is_resource)
@@ -232,13 +234,19 @@ constant_texts (Nodes *self, const char *name, const char *device, GPtrArray *sa
   return constant (self, name, device, value);
 }
 
+static MusterDType
+dtype_of (const MusterSaveable *saveable)
+{
+  return saveable->variable != NULL ? saveable->variable->dtype : saveable->dtype;
+}
+
 static void
 attr_dtypes (Nodes *self, GPtrArray *saveables)
 {
   g_autofree MusterDType *dtypes = g_new (MusterDType, saveables->len);
 
   for (guint i = 0; i < saveables->len; i++)
-    dtypes[i] = ((const MusterSaveable *)saveables->pdata[i])->variable->dtype;
+    dtypes[i] = dtype_of (saveables->pdata[i]);
   muster_graph_builder_attr_types (self->builder, "dtypes", dtypes, saveables->len);
 }
 
@@ -507,17 +515,41 @@ add_restore (Nodes *self, const char *device, GPtrArray *saveables, const char *
   return add_group (self, group, assigned);
 }
 
+static GPtrArray *
+without_kept (GPtrArray *saveables)
+{
+  GPtrArray *others = g_ptr_array_new ();
+  for (guint i = 0; i < saveables->len; i++)
+    if (!((const MusterSaveable *)saveables->pdata[i])->is_kept)
+      g_ptr_array_add (others, saveables->pdata[i]);
+  return others;
+}
+
 static const char *
 add_sharded_restore (Nodes *self, GArray *shards)
 {
   g_autoptr (GArray) restored = g_array_new (FALSE, FALSE, sizeof (Op));
   for (guint i = 0; i < shards->len; i++) {
     const Shard *shard = &g_array_index (shards, Shard, i);
-    Op op = add_restore (self, shard->device, shard->saveables, "restore_shard");
+    g_autoptr (GPtrArray) restored_here = without_kept (shard->saveables);
+    if (restored_here->len == 0)
+      continue;
+    Op op = add_restore (self, shard->device, restored_here, "restore_shard");
     is_waited_for (self);
     g_array_append_val (restored, op);
   }
   return add_group (self, "restore_all", restored).name;
+}
+
+/* Restores what the saver before restores, and the rest. */
+static const char *
+add_both (Nodes *self, const char *before, const char *rest)
+{
+  g_autoptr (GPtrArray) both = g_ptr_array_new ();
+  is_waited_for (self);
+  g_ptr_array_add (both, (gpointer)before);
+  g_ptr_array_add (both, (gpointer)rest);
+  return no_op (self, unique (self, "restore_both"), "", both);
 }
 
 /* --- all --- */
@@ -543,7 +575,8 @@ group_by_device (Nodes *self, GArray *saveables)
   g_array_set_clear_func (shards, shard_clear);
   for (guint i = 0; i < saveables->len; i++) {
     MusterSaveable *saveable = &g_array_index (saveables, MusterSaveable, i);
-    const char *device = canonical (self, saveable->variable->device);
+    const char *device = canonical (self, saveable->variable != NULL ? saveable->variable->device
+                                                                     : saveable->device);
     GPtrArray *there = g_hash_table_lookup (by_device, device);
     if (there == NULL) {
       Shard shard = {device, there = g_ptr_array_new ()};
@@ -557,7 +590,8 @@ group_by_device (Nodes *self, GArray *saveables)
 }
 
 static void
-add_all (Nodes *self, GArray *saveables, gboolean sharded, MusterSaverInfo *info)
+add_all (Nodes *self, GArray *saveables, gboolean sharded, const MusterSaverInfo *before,
+         MusterSaverInfo *info)
 {
   const char *saved, *restored;
   if (sharded) {
@@ -568,9 +602,12 @@ add_all (Nodes *self, GArray *saveables, gboolean sharded, MusterSaverInfo *info
     g_autoptr (GPtrArray) all = g_ptr_array_new ();
     for (guint i = 0; i < saveables->len; i++)
       g_ptr_array_add (all, &g_array_index (saveables, MusterSaveable, i));
+    g_autoptr (GPtrArray) restored_here = without_kept (all);
     saved = add_save (self, "", self->filename, all);
-    restored = add_restore (self, "", all, "restore_all").name;
+    restored = add_restore (self, "", restored_here, "restore_all").name;
   }
+  if (before != NULL)
+    restored = add_both (self, as_input (self, before->restore_op), restored);
   info->filename_tensor = g_strconcat (self->filename, ":0", NULL);
   info->save_tensor = g_strconcat (saved, ":0", NULL);
   info->restore_op = g_strdup (restored);
@@ -578,7 +615,8 @@ add_all (Nodes *self, GArray *saveables, gboolean sharded, MusterSaverInfo *info
 
 MusterGraph *
 muster_saver_add_nodes (MusterGraph *graph, const char *scope, GArray *saveables,
-                        const MusterSaverBuild *how, MusterSaverInfo *info, GError **error)
+                        const MusterSaverBuild *how, const MusterSaverInfo *before,
+                        MusterSaverInfo *info, GError **error)
 {
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
   g_autoptr (GHashTable) numbers = g_hash_table_new (g_str_hash, g_str_equal);
@@ -590,8 +628,11 @@ muster_saver_add_nodes (MusterGraph *graph, const char *scope, GArray *saveables
       .numbers = numbers,
       .names = g_string_chunk_new (4096),
   };
-  add_filename (&nodes, how->filename != NULL && *how->filename ? how->filename : "model");
-  add_all (&nodes, saveables, how->sharded, info);
+  if (before != NULL)
+    nodes.filename = as_input (&nodes, before->filename_tensor);
+  else
+    add_filename (&nodes, how->filename != NULL && *how->filename ? how->filename : "model");
+  add_all (&nodes, saveables, how->sharded, before, info);
   g_string_chunk_free (nodes.names);
   g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, error);
   return extra != NULL ? muster_graph_extended (graph, extra) : NULL;

@@ -216,6 +216,50 @@ class Feeds(peer.TestCase):
         self.assertEqual(1.5, v1.train.load_checkpoint(self.place).get_tensor("w"))
 
 
+class Savers(peer.TestCase):
+    """What the graph's own saver saves, and under which names."""
+
+    def setUp(self):
+        self.place = self.folder()
+        self.words = os.path.join(self.place, "words.npy")
+        np.save(self.words, np.array([b"a", b"b"]))
+
+    def count(self, **options):
+        """A graph that counts its words in a table, and its path."""
+        words = v1.placeholder(tf.string, [None], name="words")
+        w, step = v1.get_variable("w", initializer=1.0), v1.train.create_global_step()
+        table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, 0, name="counts")
+        with tf.control_dependencies([table.insert(words, table.lookup(words) + 1)]):
+            v1.train.GradientDescentOptimizer(0.1).minimize(tf.square(w), step)
+        path = os.path.join(self.place, "count.meta")
+        saver = v1.train.Saver({"old/w": w, "global_step": step, "seen": table}, **options) if options else None
+        v1.train.export_meta_graph(path, saver_def=saver.as_saver_def() if saver else None)
+        return path
+
+    def test_a_table_and_the_names_of_a_map_are_kept_beside_the_positions(self):
+        for sharded in False, True:
+            with self.subTest(sharded=sharded), tf.Graph().as_default():
+                path, run = self.count(sharded=sharded), os.path.join(self.place, "run%d" % sharded)
+            for steps in 3, 6:
+                peer.muster("train", "--master=local", "--meta-graph=" + path, "--feed=words:0=@" + self.words,
+                            "--batch-size=2", "--steps=%d" % steps, "--checkpoint-dir=" + run)
+            newest = v1.train.latest_checkpoint(run)
+            self.assertLess({"old/w", "global_step", "seen-keys", "seen-values", "muster/done"},
+                            set(v1.train.load_checkpoint(newest).get_variable_to_shape_map()))
+            for meta in path, newest + ".meta":
+                with self.subTest(sharded=sharded, meta=meta), tf.Graph().as_default() as graph, v1.Session() as session:
+                    v1.train.import_meta_graph(meta).restore(session, newest)
+                    export = next(op for op in graph.get_operations() if op.type == "LookupTableExportV2")
+                    keys, values = session.run(export.outputs)
+                    self.assertEqual({b"a": 6, b"b": 6}, dict(zip(keys, values)))
+
+    def test_a_table_that_no_saver_saves_is_named(self):
+        with tf.Graph().as_default():
+            path = self.count()
+        said = peer.muster_json("inspect", path)["completed"]
+        self.assertIn("doesn't save the table 'counts'", "".join(fact["text"] for fact in said))
+
+
 class Inspect(peer.TestCase):
     """What `muster inspect` says of graphs that others exported, and that its commands work as printed."""
 

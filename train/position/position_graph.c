@@ -148,7 +148,7 @@ describe (const Extension *self, MusterGraph *graph, GError **error)
                                            G_N_ELEMENTS (ops), error);
 }
 
-/* With the names of the model's saver, unless that saves what isn't a variable. */
+/* With the names of the model's saver, unless that can't be found in the graph. */
 static MusterMetaGraph *
 with_saver (MusterMetaGraph *meta_graph, const MusterSaverInfo *before, GError **error)
 {
