@@ -106,6 +106,32 @@ class Metrics(unittest.TestCase):
                               ("MusterLimitNear", "muster_limit_used"), ("MusterCertificateEnds", "muster_certificate_expiry_timestamp_seconds")):
             self.assertIn(metric, alerts[alert])
 
+    def models(self, page, clause):
+        """The models for which a clause of an alert can hold: a number that it compares by < or > may be any."""
+        samples = re.findall(r'^(\w+)\{model="([^"]*)"(?:,phase="([^"]*)")?\} (.*)$', page, re.M)
+        found = re.fullmatch(r'(\w+)(?:\{phase=~?"(.*)"\})?(?: == (.*)| [<>] .*)?', clause)
+        if not found:  # a function of Prometheus
+            return {model for _, model, _, _ in samples}
+        metric, phases, value = found.groups()
+        return {model for name, model, phase, now in samples
+                if name == metric and re.fullmatch(phases or ".*", phase) and value in (None, now)}
+
+    def test_a_job_that_is_over_needs_nobody(self):
+        at = self.serve()
+        self.train(at, 20)
+        page = self.metrics(at)
+        self.assertEqual(self.value(page, 'muster_model_ready{model="digits"}'), 0)
+        with open(RULES, encoding="utf-8") as file:
+            alerts = dict(re.findall(r"- alert: (\w+)\n +expr: (muster_model_.*)", file.read()))
+        self.assertLessEqual({"MusterModelNotReady", "MusterChiefLost", "MusterGoodputLow"}, set(alerts))
+        for alert, rule in alerts.items():
+            clause, *more = re.split(r" (and|unless) on \(instance, model\) ", rule)
+            firing = self.models(page, clause)
+            for how, clause in zip(more[::2], more[1::2]):
+                others = self.models(page, clause)
+                firing = firing & others if how == "and" else firing - others
+            self.assertEqual(firing, set(), alert)
+
     @unittest.skipUnless(PROMTOOL, "promtool isn't installed: Debian has it in the package prometheus")
     def test_promtool_accepts_the_alerts(self):
         checked = subprocess.run([PROMTOOL, "check", "rules", RULES], stdout=subprocess.PIPE,
