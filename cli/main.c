@@ -160,6 +160,7 @@ main (int argc, char **argv)
   setlocale (LC_ALL, "");
   setlocale (LC_NUMERIC, "C"); /* numbers don't depend on the locale */
   signal (SIGPIPE, SIG_IGN);   /* output whose reader is gone ends no training and no server */
+  signal (SIGXFSZ, SIG_IGN);   /* nor does a file beyond `ulimit -f`: its write fails */
   muster_local_master_offer ();
   muster_tensorflow_master_offer ();
   muster_peer_storage_offer ();

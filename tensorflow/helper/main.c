@@ -91,6 +91,7 @@ settle_signals (void)
   sigemptyset (&none);
   sigprocmask (SIG_SETMASK, &none, NULL);
   signal (SIGPIPE, SIG_IGN);
+  signal (SIGXFSZ, SIG_IGN);
   setpgid (0, 0);
 }
 
