@@ -32,9 +32,9 @@ def _returns(info):
     return info.get_return_type() if not hasattr(info, "get_return_type_info") else info.get_return_type_info()
 
 
-def guarded(function, info, names, domain, unknown):
+def guarded(function, info, names, status_of):
     """A function of the program's for a callback with arguments of such names. It may take fewer; where the callback may fail, an
-    exception of it becomes an error with the code `unknown`."""
+    exception of it becomes the error that status_of () makes of it."""
     if not callable(function) or hasattr(function, "guards"):
         return function
     n, throws = _n_taken(function, names), info.can_throw_gerror()
@@ -53,28 +53,30 @@ def guarded(function, info, names, domain, unknown):
             if not throws:
                 raise
             _raised.last = error
-            raise GLib.Error(_text(error), domain, unknown) from error
+            raise status_of(error) from error
         return True if result is None and is_success else result
 
     call.guards = function
     return call
 
 
-def _text(error):
+def text_of(error):
     """An error's message, never empty: that of one which isn't GLib's begins with its class."""
-    return getattr(error, "message", None) or "%s: %s" % (type(error).__name__, error)
+    if isinstance(error, GLib.Error) and error.message:
+        return error.message
+    return ": ".join(filter(None, (type(error).__name__, str(error))))
 
 
 def take_raised(message):
     """What a function of this thread has raised, if it is the cause of an error with this message."""
     raised, _raised.last = getattr(_raised, "last", None), None
-    return raised if raised is not None and _text(raised) in message else None
+    return raised if raised is not None and text_of(raised) in message else None
 
 
-def guard_methods(cls, names_of, domain, unknown):
+def guard_methods(cls, names_of, status_of):
     """The virtual functions that a subclass implements. names_of: the names of the arguments of one's info."""
     infos = {"do_" + info.get_name(): info for base in cls.__mro__ if hasattr(vars(base).get("__info__"), "get_vfuncs")
              for info in base.__info__.get_vfuncs()}
     for name, function in list(vars(cls).items()):
         if name in infos and hasattr(function, "__code__"):
-            setattr(cls, name, guarded(function, infos[name], ["self", *names_of(infos[name])], domain, unknown))
+            setattr(cls, name, guarded(function, infos[name], ["self", *names_of(infos[name])], status_of))

@@ -268,6 +268,15 @@ class Errors(case.TestCase):
         self.assertTrue(caught.exception.matches(Muster.error_quark(), Muster.Error.INVALID_ARGUMENT))
         self.assertIn("Cannot feed value of shape [3]", str(caught.exception))
 
+    def test_raised_by_the_program_have_it_too(self):
+        for name in [each for each in dir(Muster.Error) if each.isupper() and each != "OK"]:
+            cls = getattr(Muster, "".join(word.capitalize() for word in name.split("_")), None)
+            error = cls("mine")
+            self.assertTrue(error.matches(Muster.error_quark(), getattr(Muster.Error, name)), name)
+            self.assertEqual(repr(error), "muster.%s('mine')" % cls.__name__)
+        self.assertTrue(Muster.JobOver("over").matches(Muster.error_quark(), Muster.Error.OUT_OF_RANGE))
+        self.assertTrue(Muster.FileNotFound("f").matches(Muster.error_quark(), Muster.Error.NOT_FOUND))
+
     def test_raw_calls_raise_them_too(self):
         with self.assertRaises(Muster.InvalidArgument):
             Muster.Tensor.new_from_bytes(Muster.DType.FLOAT, [2], GLib.Bytes.new(b"abc"))
@@ -612,14 +621,50 @@ class Monitored(case.TestCase):
         self.assertEqual(seen, ["run", "end"])
 
     def test_the_end_of_the_input_is_no_failure(self):
-        with self.open():
-            raise Muster.OutOfRange("no more rows", GLib.quark_to_string(Muster.error_quark()), int(Muster.Error.OUT_OF_RANGE))
+        seen = []
+
+        class Hook(Muster.Hook):
+            def do_end(self, session):
+                seen.append("end")
+
+            def do_on_error(self, error):
+                seen.append(error)
+
+        def rows(failure):
+            raise failure
+
+        class Reads(Muster.Hook):
+            def do_before_run(self, context):
+                rows(self.failure)
+
+        for failure in (Muster.OutOfRange("no more rows"), StopIteration("no more rows"), StopIteration()):
+            with self.open(Hook()):
+                rows(failure)
+            with self.open(Hook(), Muster.feed_list_hook_new(["x:0"], lambda: rows(failure))) as session:
+                session.run("loss:0")
+            reads = Reads()
+            reads.failure = failure
+            with self.open(Hook(), reads) as session:
+                session.run("loss:0")
+        self.assertEqual(seen, ["end"] * 9)
 
     def test_a_failure_goes_on(self):
-        for failure in (KeyError("k"), Muster.DataLoss("d", GLib.quark_to_string(Muster.error_quark()), int(Muster.Error.DATA_LOSS))):
+        for failure in (KeyError("k"), Muster.DataLoss("d")):
             with self.assertRaises(type(failure)):
                 with self.open():
                     raise failure
+
+    def test_a_session_that_a_hook_calls_lost_is_replaced(self):
+        failures = [Muster.Aborted("lost"), Muster.Unavailable("away")]
+
+        class Loses(Muster.Hook):
+            def do_after_run(self, context):
+                if failures:
+                    raise failures.pop()
+
+        with self.open(Loses()) as session:
+            session.run("global_step")
+            self.assertEqual(session.n_recoveries(), 2)
 
 
 class Structs(case.TestCase):

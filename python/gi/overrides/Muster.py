@@ -82,6 +82,10 @@ class StatusError(GLib.Error):
 
     reasons = ()
     report = None
+    _code = int(Muster.Error.UNKNOWN)
+
+    def __init__(self, message="unknown error", domain=None, code=None):
+        super().__init__(message, _DOMAIN if domain is None else domain, self._code if code is None else code)
 
     def __str__(self):
         return self.message
@@ -98,14 +102,15 @@ class StatusError(GLib.Error):
 StatusError.__module__ = "muster"
 
 
-def _status(name, base=StatusError, doc="", *more):
-    cls = type(name, (base, *more), {"__doc__": doc, "__module__": "muster"})
+def _status(name, base=StatusError, doc="", *more, code=None):
+    cls = type(name, (base, *more), {"__doc__": doc, "__module__": "muster", "_code": base._code if code is None else int(code)})
     globals()[name] = cls
     return _public(cls)
 
 
 _BY_CODE = {
-    getattr(Muster.Error, name): _status("".join(word.capitalize() for word in name.split("_")), doc="Muster.Error.%s" % name)
+    getattr(Muster.Error, name): _status("".join(word.capitalize() for word in name.split("_")), doc="Muster.Error.%s" % name,
+                                         code=getattr(Muster.Error, name))
     for name in ("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED",
                  "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE",
                  "DATA_LOSS", "UNAUTHENTICATED")
@@ -128,6 +133,13 @@ def _new_error(cls, *args, **keywords):
 
 _DOMAIN = GLib.quark_to_string(Muster.error_quark())
 GLib.Error.__new__ = staticmethod(_new_error)
+
+
+def _status_of(error):
+    """The error for an exception of the program's. StopIteration is the end of the input, as in TensorFlow."""
+    if isinstance(error, GLib.Error):
+        return error
+    return globals()["OutOfRange" if isinstance(error, StopIteration) else "Unknown"](_callbacks.text_of(error))
 
 
 def _missing_file(error, given):
@@ -269,12 +281,11 @@ def __enter__(self):  # noqa: F811
 
 @_added_to("MonitoredSession")
 def __exit__(self, kind, failure, trace):  # noqa: F811
-    """Ends it: the hooks hear of a failure, and OutOfRange, the end of the input, is none."""
+    """Ends it: the hooks hear of a failure, and OutOfRange or StopIteration, the end of the input, is none."""
     if failure is None:
         self.end()
         return None
-    if not isinstance(failure, GLib.Error):
-        failure = GLib.Error("%s: %s" % (kind.__name__, failure), _DOMAIN, int(Muster.Error.UNKNOWN))
+    failure = _status_of(failure)
     try:
         self.finish(failure)
         return isinstance(failure, globals()["OutOfRange"])
@@ -562,7 +573,7 @@ class _Namespace:
 
     @staticmethod
     def guarded(function, info):
-        return _callbacks.guarded(function, info, _names_of(info), _DOMAIN, int(Muster.Error.UNKNOWN))
+        return _callbacks.guarded(function, info, _names_of(info), _status_of)
 
 
 def _names_of(info):
@@ -572,7 +583,7 @@ def _names_of(info):
 
 def _guard_subclass(cls, **keywords):
     """Of a subclass of the program's."""
-    _callbacks.guard_methods(cls, _names_of, _DOMAIN, int(Muster.Error.UNKNOWN))
+    _callbacks.guard_methods(cls, _names_of, _status_of)
 
 
 def _adapt_class(cls, info):
