@@ -290,6 +290,12 @@ muster_graph_split_input (const char *input, char **name)
 
 /* --- variables --- */
 
+/* A variable's key has these parts, a line each. */
+enum { KIND_PART, DEVICE_PART, CONTAINER_PART, NAME_PART, N_KEY_PARTS };
+
+/* The container of a variable that names none. */
+#define DEFAULT_CONTAINER "localhost"
+
 /* By TensorFlow's rules, as in set_resource () of engine/run/plan_make.c: a reference variable
  * without a shared name has the node's. */
 static char *
@@ -339,4 +345,19 @@ muster_graph_variables (MusterGraph *self)
     g_atomic_pointer_set (&self->variables, g_steal_pointer (&variables));
   g_mutex_unlock (&self->lock);
   return self->variables;
+}
+
+gboolean
+muster_graph_has_variable_in (MusterGraph *self, const char *const *containers)
+{
+  GHashTableIter iter;
+  gpointer key;
+  g_hash_table_iter_init (&iter, muster_graph_variables (self));
+  while (g_hash_table_iter_next (&iter, &key, NULL)) {
+    g_auto (GStrv) parts = g_strsplit (key, "\n", N_KEY_PARTS);
+    const char *container = parts[CONTAINER_PART];
+    if (g_strv_contains (containers, *container != '\0' ? container : DEFAULT_CONTAINER))
+      return TRUE;
+  }
+  return FALSE;
 }

@@ -68,6 +68,8 @@ int muster_node_shape (const MusterNode *node, const char *name, gint64 *dims, i
  * Two graphs with the same key share the variable. (element-type utf8 utf8) The values are the
  * variables' names. Computed once and kept; any thread. */
 GHashTable *muster_graph_variables (MusterGraph *self);
+/* TRUE if one of them is in one of the containers. */
+gboolean muster_graph_has_variable_in (MusterGraph *self, const char *const *containers);
 
 /* A graph's VersionDef. */
 typedef struct {

@@ -766,8 +766,18 @@ notify_all (MusterChiefRegistry *self, GPtrArray *names)
     notify (self, names->pdata[i], MUSTER_MODEL_CHANGED);
 }
 
+/* A model whose graph isn't kept has nothing to lose: it is over, or isn't prepared. */
+static gboolean
+loses_variables (const Model *model, const char *const *containers)
+{
+  return !model->is_elsewhere &&
+         (containers == NULL ||
+          (model->graph != NULL && muster_graph_has_variable_in (model->graph, containers)));
+}
+
 void
-muster_chief_registry_reset (MusterChiefRegistry *self, guint64 n_claims)
+muster_chief_registry_reset (MusterChiefRegistry *self, guint64 n_claims,
+                             const char *const *containers)
 {
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
   gint64 now_us = muster_clock_now_us (self->clock);
@@ -777,7 +787,7 @@ muster_chief_registry_reset (MusterChiefRegistry *self, guint64 n_claims)
   g_hash_table_iter_init (&iter, self->models);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
     Model *model = value;
-    if (model->claim > n_claims || model->is_elsewhere)
+    if (model->claim > n_claims || !loses_variables (model, containers))
       continue;
     MusterChiefPhase reset_phase = model->chief.phase;
     if (reset_phase == MUSTER_CHIEF_UNKNOWN)

@@ -89,11 +89,12 @@ gboolean muster_chief_registry_is_elsewhere (MusterChiefRegistry *self, const ch
 void muster_chief_registry_set_elsewhere (MusterChiefRegistry *self, const char *model,
                                           gboolean is_elsewhere);
 
-/* Handles the loss of all variables: no model is prepared, and phases are unknown. Announcements
- * that a model is prepared or trained are ignored until its chief has prepared it again. Chiefs
- * that claimed during the reset are kept: n_claims is muster_chief_registry_n_claims () before the
- * reset. */
-void muster_chief_registry_reset (MusterChiefRegistry *self, guint64 n_claims);
+/* Handles the loss of all variables in these containers ((nullable): in all): no model that had one
+ * is prepared, and its phase is unknown. Announcements that such a model is prepared or trained are
+ * ignored until its chief has prepared it again. Chiefs that claimed during the reset are kept:
+ * n_claims is muster_chief_registry_n_claims () before the reset. */
+void muster_chief_registry_reset (MusterChiefRegistry *self, guint64 n_claims,
+                                  const char *const *containers);
 /* The number of claims granted. */
 guint64 muster_chief_registry_n_claims (MusterChiefRegistry *self);
 

@@ -11,7 +11,7 @@ G_BEGIN_DECLS
  *
  * A worker's reason after a reset has ended its session.
  */
-#define MUSTER_RESET_REASON "the chief reset the master; waiting for it to initialise the model"
+#define MUSTER_RESET_REASON "the master was reset; waiting for the chief to prepare the model"
 
 /**
  * MusterReason:

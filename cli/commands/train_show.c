@@ -153,7 +153,8 @@ say_lost (MusterTrainShow *self, const GError *why, gint64 pause_us)
 {
   g_autofree char *pause = muster_format_duration (pause_us);
   if (muster_failure_is_reset (why))
-    say (self, stderr, MUSTER_RESET_REASON);
+    say (self, stderr,
+         self->is_worker ? MUSTER_RESET_REASON : "the master was reset; preparing the model again");
   else if (muster_error_is (why, MUSTER_ERROR_UNAVAILABLE))
     say (self, stderr, "lost the session: %s; retrying within %s", why->message, pause);
   else

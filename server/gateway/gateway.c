@@ -5,6 +5,7 @@
 
 #include "base/protowire_private.h"
 #include "ready/backoff.h"
+#include "rpc/proto/master.pb-c.h"
 #include "server/core/drain.h"
 #include "server/core/nested_message_private.h"
 #include "server/core/service.h"
@@ -291,6 +292,7 @@ muster_gateway_note_loss (MusterGateway *self, MusterServed *served, const GErro
 typedef struct {
   MusterServer *server; /* (not owned) */
   guint64 n_claims;
+  char **containers;   /* (owned) */
   GPtrArray *sessions; /* (owned) (element-type MusterServed) the sessions before the reset */
 } Resetting;
 
@@ -312,11 +314,13 @@ on_reset (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
   gboolean is_done = muster_rpc_proxied_error (passed) == NULL;
   muster_server_audit (call, "Reset", NULL, muster_rpc_proxied_error (passed));
   if (is_done)
-    muster_announce_service_reset (self->server->announcing, self->n_claims, self->sessions->len);
+    muster_announce_service_reset (self->server->announcing, self->n_claims,
+                                   (const char *const *)self->containers, self->sessions->len);
   else
     muster_sessions_unsay_reset (self->server->sessions, self->sessions);
   end_sessions (self, is_done);
   g_ptr_array_unref (self->sessions);
+  g_strfreev (self->containers);
   g_free (self);
   muster_rpc_call_finish_proxied (call, passed);
 }
@@ -337,12 +341,27 @@ find_remote (MusterServer *server, MusterRpcCall *call, char **way)
   return remote;
 }
 
+/* (transfer full) */
+static char **
+containers_of (const Tensorflow__ResetRequest *request)
+{
+  g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
+  for (gsize i = 0; i < request->n_container; i++)
+    g_strv_builder_add (names, request->container[i]);
+  return g_strv_builder_end (names);
+}
+
 /* Ends all sessions, whichever containers are named, as the master does. */
 static void
 reset (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   MusterServer *server = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
   g_autoptr (GError) error = NULL;
+  const Tensorflow__ResetRequest *read =
+      muster_server_unpack (call, request, &tensorflow__reset_request__descriptor, arena);
+  if (read == NULL)
+    return;
   if (!muster_announce_service_may_reset (server->announcing, call, &error)) {
     muster_server_audit (call, "Reset", NULL, error);
     muster_rpc_call_finish (call, error);
@@ -356,6 +375,7 @@ reset (MusterRpcCall *call, GBytes *request, gpointer data)
   *resetting = (Resetting){
       .server = server,
       .n_claims = muster_chief_registry_n_claims (server->registry),
+      .containers = containers_of (read),
       .sessions = muster_sessions_take_all (server->sessions),
   };
   const MusterRpcHeader header = {MUSTER_GATEWAY_WAY, way};

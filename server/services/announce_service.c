@@ -5,6 +5,7 @@
 #include "server/services/announce_service.h"
 
 #include "base/log_bounded_private.h"
+#include "base/safe_text_private.h"
 #include "ready/chief_gate_private.h"
 #include "rpc/proto/muster.pb-c.h"
 #include "server/core/alarm.h"
@@ -22,6 +23,9 @@
  * new chief itself waits for them as long (MUSTER_POSITION_STEP_US). */
 #define SETTLE            (10 * MUSTER_SECOND)
 #define SETTLE_ON_CLUSTER (60 * MUSTER_SECOND)
+
+/* In the log, of a reset's containers. */
+#define MAX_CONTAINERS_TEXT 256
 
 struct _MusterAnnounceService {
   MusterServer *server; /* (not owned) */
@@ -825,20 +829,6 @@ take_trackers (MusterAnnounceService *self, guint64 n_claims)
   return taken;
 }
 
-void
-muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims, guint n_sessions)
-{
-  g_mutex_lock (&self->lock);
-  GPtrArray *trackers = take_trackers (self, n_claims);
-  g_mutex_unlock (&self->lock);
-  g_ptr_array_unref (
-      trackers); /* comes first, so that none of them reports an outdated state to the registry */
-  muster_chief_registry_reset (self->server->registry, n_claims);
-  muster_log (G_LOG_LEVEL_MESSAGE, "reset", "MUSTER_SESSIONS", MUSTER_LOG_INT (n_sessions),
-              "MESSAGE", "the master was reset: all variables are lost, and %u sessions were ended",
-              n_sessions);
-}
-
 /* Call with the lock held. */
 static GPtrArray *
 list_leases (MusterAnnounceService *self)
@@ -866,6 +856,34 @@ muster_announce_service_doubt (MusterAnnounceService *self)
     muster_chief_registry_set_ready (self->server->registry, lease->model, lease->epoch, FALSE);
     follow_registry (self, lease->model);
   }
+}
+
+static void
+log_reset (const char *const *containers, guint n_sessions)
+{
+  g_autofree char *names = containers != NULL ? g_strjoinv ("', '", (char **)containers) : NULL;
+  g_autofree char *safe = names != NULL ? muster_safe_text (names, -1, MAX_CONTAINERS_TEXT) : NULL;
+  g_autofree char *lost = safe != NULL ? g_strdup_printf ("the containers '%s' were cleared", safe)
+                                       : g_strdup ("all variables are lost");
+  muster_log (G_LOG_LEVEL_MESSAGE, "reset", "MUSTER_SESSIONS", MUSTER_LOG_INT (n_sessions),
+              "MESSAGE", "the master was reset: %s, and %u sessions were ended", lost, n_sessions);
+}
+
+void
+muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims,
+                               const char *const *containers, guint n_sessions)
+{
+  if (containers != NULL && *containers == NULL)
+    containers = NULL;
+  g_mutex_lock (&self->lock);
+  GPtrArray *trackers = take_trackers (self, n_claims);
+  g_mutex_unlock (&self->lock);
+  g_ptr_array_unref (
+      trackers); /* comes first, so that none of them reports an outdated state to the registry */
+  muster_chief_registry_reset (self->server->registry, n_claims, containers);
+  if (containers != NULL)
+    muster_announce_service_doubt (self);
+  log_reset (containers, n_sessions);
 }
 
 void

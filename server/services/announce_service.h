@@ -13,9 +13,10 @@ typedef struct _MusterAnnounceService MusterAnnounceService;
 MusterAnnounceService *muster_announce_service_new (MusterServer *server);
 void muster_announce_service_free (MusterAnnounceService *self);
 void muster_announce_service_enter (MusterAnnounceService *self);
-/* Notes a reset of the master, with the registry's n_claims before it; it ended n_sessions. */
+/* Notes a reset of the master, with the registry's n_claims before it; it ended n_sessions, and
+ * cleared these containers, by which alone it costs a model its variables; none is all. */
 void muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims,
-                                    guint n_sessions);
+                                    const char *const *containers, guint n_sessions);
 /* The master may have lost its variables: prepared models aren't ready until that is asked again,
  * in sessions of their own. */
 void muster_announce_service_doubt (MusterAnnounceService *self);

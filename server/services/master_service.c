@@ -310,7 +310,8 @@ reset (MusterRpcCall *call, GBytes *request, gpointer data)
   gboolean done = muster_master_reset (server->master, (const char *const *)containers->pdata,
                                        muster_rpc_call_deadline_us (call), NULL, &error);
   if (done)
-    muster_announce_service_reset (server->announcing, n_claims, all->len);
+    muster_announce_service_reset (server->announcing, n_claims,
+                                   (const char *const *)containers->pdata, all->len);
   else
     muster_sessions_unsay_reset (server->sessions, all);
   muster_server_audit (call, "Reset", NULL, error);

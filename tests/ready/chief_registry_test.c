@@ -306,7 +306,7 @@ MUSTER_TEST (ChiefRegistry, counts_a_chief_that_comes_back_after_a_reset_as_star
   EXPECT_CLAIM (&f, "host:1", 0, 1);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 100);
   muster_chief_registry_release (f.registry, "digits", 1);
-  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
+  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry), NULL);
 
   EXPECT_CLAIM (&f, "host:1", 1, 1);
 
@@ -525,7 +525,7 @@ MUSTER_TEST (ChiefRegistry, knows_after_a_reset_no_phase_but_the_highest_epoch)
   muster_chief_registry_set_ready (f.registry, "digits", 8, TRUE);
   muster_chief_registry_release (f.registry, "digits", 8);
 
-  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
+  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry), NULL);
 
   EXPECT_POLL (&f, "worker:0 (host:1), lost 0 µs ago, last phase unknown; epoch 8");
   EXPECT_REFUSED (claim (&f, "host:2", 7, &error_), MUSTER_ERROR_FAILED_PRECONDITION, "epoch 8");
@@ -537,8 +537,8 @@ MUSTER_TEST (ChiefRegistry, believes_a_chief_after_a_reset_once_it_prepares_agai
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 70);
-  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
-  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
+  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry), NULL);
+  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry), NULL);
 
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 70); /* it only renews its lease */
   EXPECT_POLL (&f, "worker:0 (host:1), unknown for 0 µs; epoch 1");
@@ -554,7 +554,7 @@ MUSTER_TEST (ChiefRegistry, believes_in_any_case_that_a_chief_prepares)
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_INITIALISING, -1);
-  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
+  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry), NULL);
 
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_INITIALISING, -1);
 
@@ -568,7 +568,7 @@ MUSTER_TEST (ChiefRegistry, leaves_a_chief_alone_that_claimed_during_the_reset)
   guint64 n_claims = muster_chief_registry_n_claims (f.registry);
   EXPECT_CLAIM (&f, "host:2", 2, 2);
 
-  muster_chief_registry_reset (f.registry, n_claims);
+  muster_chief_registry_reset (f.registry, n_claims, NULL);
 
   EXPECT_POLL (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
 }
@@ -621,7 +621,7 @@ MUSTER_TEST (ChiefRegistry, keeps_no_graph_that_nobody_needs)
     if (cases[i].leaves)
       muster_chief_registry_release (f.registry, "digits", 1);
     if (cases[i].is_reset)
-      muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
+      muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry), NULL);
     MUSTER_EXPECT_EQ (has_graph (&f), cases[i].is_kept);
   }
 }
@@ -688,6 +688,31 @@ MUSTER_TEST (ChiefRegistry, grants_a_model_whose_variables_are_nobody_elses)
     MUSTER_ASSERT_TRUE (claim_with (&f, &digits_claim, &of_digits, &error) == 1);
     MUSTER_EXPECT_EQ (claim_with (&f, &other, &others[i], &error), 1);
     MUSTER_EXPECT_NO_ERROR (error);
+  }
+}
+
+MUSTER_TEST (ChiefRegistry, keeps_a_model_of_which_a_reset_clears_no_container)
+{
+  static const struct {
+    const char *own, *cleared;
+    gboolean is_kept;
+  } cases[] = {{"", "other", TRUE},
+               {"", "localhost", FALSE},
+               {"mine", "localhost", TRUE},
+               {"mine", "mine", FALSE}};
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_auto (Fixture) f = fixture ();
+    const Variable variable = {"VarHandleOp", "w", "w", cases[i].own, "/job:worker"};
+    const char *const containers[] = {"another", cases[i].cleared, NULL};
+    MUSTER_TRACE ("%s of %s", cases[i].cleared, cases[i].own);
+    MUSTER_ASSERT_EQ (claim_with (&f, &digits_claim, &variable, NULL), 1);
+    EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 70);
+
+    muster_chief_registry_reset (f.registry, 1, containers);
+
+    g_autoptr (MusterAnnouncement) after = muster_chief_registry_find (f.registry, "digits");
+    MUSTER_EXPECT_EQ (after->prepared, cases[i].is_kept);
+    MUSTER_EXPECT_EQ (after->phase == MUSTER_CHIEF_TRAINING, cases[i].is_kept);
   }
 }
 

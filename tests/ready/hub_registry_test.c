@@ -38,7 +38,7 @@ MUSTER_TEST (HubOverRegistry, opens_after_a_reset_as_the_ops_say)
   ask_for_digits (&f, f.ear);
   EXPECT_RECEIVED (f.ear, 1, "starting, gate shut");
 
-  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
+  muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry), NULL);
 
   EXPECT_RECEIVED (f.ear, 2, "starting, gate shut; unknown, missing a,b");
 }

@@ -138,7 +138,7 @@ MUSTER_TEST (Reason, says_that_the_chief_has_reset_the_master)
   const MusterReason *server = update (&it, "server");
 
   MUSTER_EXPECT_STREQ (server->text,
-                       "the chief reset the master; waiting for it to initialise the model");
+                       "the master was reset; waiting for the chief to prepare the model");
   MUSTER_EXPECT_NULL (server->hint);
 }
 

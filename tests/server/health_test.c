@@ -6,6 +6,7 @@
 #include "engine/session/local_master.h"
 #include "master/lease.h"
 #include "rpc/proto/health.pb-c.h"
+#include "server/core/server_private.h"
 #include "server/services/health_service.h"
 
 #define NAME_OF(status) GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__##status
@@ -365,6 +366,32 @@ MUSTER_TEST (Health, of_a_model_is_withdrawn_at_a_reset_and_returns)
   announce (lease, MUSTER_CHIEF_PREPARED);
   EXPECT_NEXT (stream, SERVING);
   g_object_unref (lease);
+}
+
+/* Its sessions end, so the answer is asked anew: not serving until then. */
+MUSTER_TEST (Health, of_a_model_returns_by_itself_after_a_reset_of_another_container)
+{
+  g_auto (Fixture) f = fixture_start_local ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) chief = session_of (&f, &ready_op);
+  g_autoptr (MusterRpcStream) stream = watch (f.main, "digits");
+  EXPECT_NEXT (stream, SERVICE_UNKNOWN);
+  MusterLease *lease = prepare (chief, ready_op);
+  MUSTER_ASSERT_NOT_NULL (lease);
+  EXPECT_NEXT (stream, NOT_SERVING);
+  EXPECT_NEXT (stream, SERVING);
+  g_object_unref (lease);
+
+  const char *const others[] = {"other", NULL};
+  MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, others, test_deadline (), NULL, NULL));
+  EXPECT_NEXT (stream, NOT_SERVING);
+  EXPECT_NEXT (stream, SERVING);
+
+  const char *const its[] = {"other", "localhost", NULL};
+  MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, its, test_deadline (), NULL, NULL));
+  EXPECT_NEXT (stream, NOT_SERVING);
+  g_autoptr (MusterAnnouncement) after = muster_chief_registry_find (f.server->registry, "digits");
+  MUSTER_EXPECT_FALSE (after->prepared);
 }
 
 MUSTER_TEST (Health, of_a_model_whose_ready_op_fails_is_not_serving)

@@ -55,7 +55,7 @@ MUSTER_TEST (Http, reports_each_model_that_is_not_ready_why)
   (void)http_claim (&f, "letters");
   EXPECT_ANSWER (&f, "GET", "/readyz", "503", "\r\n\r\nletters: not prepared yet; ");
   muster_chief_registry_reset (f.server->registry,
-                               muster_chief_registry_n_claims (f.server->registry));
+                               muster_chief_registry_n_claims (f.server->registry), NULL);
   EXPECT_ANSWER (&f, "GET", "/readyz", "503", "digits: not prepared yet; ");
 }
 

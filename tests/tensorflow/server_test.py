@@ -114,6 +114,33 @@ class OnMuster(Story, peer.TestCase):
     server = staticmethod(peer.muster_server)
 
 
+class OtherContainer(peer.TestCase):
+    """A reset of a container in which the model has no variable."""
+
+    def check(self, target):
+        wait = ["wait", "--model=digits", "--master=" + target]
+        chief = subprocess.Popen([peer.MUSTER, *command("train", target, *FEEDS, "--steps=1000000000")],
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=peer.die_with_parent)
+        self.addCleanup(peer.end, chief)
+        peer.muster(*wait, "--for=step>=1", "--timeout=60")
+        v1.Session.reset(target, ["other"])
+        lines = [chief.stdout.readline() for _ in range(4)]  # bounded by the test's timeout
+        self.assertIn("the master was reset; preparing the model again\n", lines)
+        self.assertRegex("".join(lines), "continuing with the model on the master: digits at step [1-9]")
+        chief.kill()
+        chief.wait()
+        v1.Session.reset(target, ["other"])
+        peer.muster(*wait, "--timeout=60")
+        v1.Session.reset(target, ["localhost"])
+        peer.muster(*wait, "--timeout=1", code=1)
+
+    def test_leaves_the_model_as_it_is(self):
+        self.check(self.serve())
+
+    def test_leaves_the_model_behind_a_gateway_as_it_is(self):
+        self.check(self.serve("--master=" + self.serve()))
+
+
 def repeated(n):
     """How many two joined strings and a short one are, n times: a request of some 10 KB, whatever n is."""
     joined = v1.strings.join([tf.constant("a" * 5000), tf.constant("b" * 5000)])
