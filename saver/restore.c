@@ -441,6 +441,23 @@ quarantine_fault (Restore *self, const Fault *fault, GString *lines)
                             use, failure->message);
 }
 
+/* Says of what is restored in place of a damaged one that it may be another model. */
+static void
+note_foreign (Restore *self, const char *prefix)
+{
+  if (self->faults->len == 0)
+    return;
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (self->storage, directory, NULL);
+  if (record == NULL ||
+      !muster_side_checkpoint_is_foreign (muster_checkpoint_record_find (record, prefix), record))
+    return;
+  g_autofree char *line =
+      g_strdup_printf ("'%s' is a copy, and not known to be of this job's runs", prefix);
+  add_line (self->warnings, line);
+}
+
 static void
 finish (Restore *self, MusterRestored *result)
 {
@@ -452,6 +469,7 @@ finish (Restore *self, MusterRestored *result)
     result->passed_over = g_strdup (lines->str);
   if (result->warning != NULL)
     add_line (self->warnings, result->warning);
+  note_foreign (self, result->prefix);
   g_free (result->warning);
   result->warning = self->warnings->len > 0 ? g_strdup (self->warnings->str) : NULL;
 }

@@ -104,33 +104,48 @@ complete (MusterCheckpointState *state)
     g_array_set_size (state->timestamps, 0);
 }
 
-/* Returns its place in the list, which is oldest first and ends in the latest. */
+/* Returns TRUE if it isn't of the job whose checkpoint is the latest. */
+static gboolean
+is_foreign (const MusterCopyEntry *self, const MusterSideCheckpoint *one)
+{
+  const MusterSideCheckpoint *latest =
+      muster_checkpoint_record_find (self->record, self->state->latest);
+  return (latest == NULL || !latest->copied) &&
+         muster_side_checkpoint_is_foreign (one, self->record);
+}
+
+/* Returns its place in the list, which is oldest first and ends in the latest. What a job can't
+ * restore is replaced by the one before: its own come after those of others. */
 static guint
-place_of (const MusterCopyEntry *self)
+place_of (const MusterCopyEntry *self, const MusterSideCheckpoint *one)
 {
   const GPtrArray *all = self->state->all;
-  for (guint i = 0; i < all->len && !self->becomes_latest; i++)
-    if (muster_checkpoint_step (all->pdata[i]) > step_of (self) ||
-        strcmp (all->pdata[i], self->state->latest) == 0)
+  const gboolean is_first = self->becomes_latest || is_foreign (self, one);
+  for (guint i = 0; i < all->len && !self->becomes_latest; i++) {
+    const gboolean is_other_first =
+        is_foreign (self, muster_checkpoint_record_find (self->record, all->pdata[i]));
+    if (strcmp (all->pdata[i], self->state->latest) == 0 || (is_first && !is_other_first) ||
+        (is_first == is_other_first && muster_checkpoint_step (all->pdata[i]) > one->step))
       return i;
+  }
   return all->len;
 }
 
 /* Lists the copy. One that is kept for good isn't listed, unless it is the latest, because
  * retention removes what leaves the list. */
 static void
-list (MusterCopyEntry *self, double time, gboolean is_kept)
+list (MusterCopyEntry *self, const MusterSideCheckpoint *one)
 {
   MusterCheckpointState *state = self->state;
   complete (state);
   const gboolean has_times = state->timestamps->len == state->all->len;
   remove_listed (self);
-  if (is_kept && !self->becomes_latest)
+  if ((one->preserved || one->pinned) && !self->becomes_latest)
     return;
-  const guint place = place_of (self);
+  const guint place = place_of (self, one);
   g_ptr_array_insert (state->all, (gint)place, g_strdup (self->prefix));
   if (has_times)
-    g_array_insert_val (state->timestamps, place, time);
+    g_array_insert_val (state->timestamps, place, one->time);
   if (self->becomes_latest) {
     g_free (state->latest);
     state->latest = g_strdup (self->prefix);
@@ -177,7 +192,7 @@ write_state (MusterCopyEntry *self, const MusterSideCheckpoint *one, GError **er
   }
   if (self->state == NULL)
     return TRUE;
-  list (self, one->time, one->preserved || one->pinned);
+  list (self, one);
   return muster_checkpoint_state_write (self->storage, self->directory, self->state, error);
 }
 

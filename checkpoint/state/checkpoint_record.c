@@ -217,6 +217,23 @@ muster_side_checkpoint_is_left (const MusterSideCheckpoint *one,
          strcmp (one->run, record->run) != 0 && one->step > record->resumed_step;
 }
 
+gboolean
+muster_side_checkpoint_is_foreign (const MusterSideCheckpoint *one,
+                                   const MusterCheckpointRecord *record)
+{
+  if (one == NULL || !one->copied)
+    return FALSE;
+  if (one->run != NULL &&
+      (g_strcmp0 (one->run, record->run) == 0 || g_strcmp0 (one->run, record->resumed_run) == 0))
+    return FALSE;
+  for (guint i = 0; i < record->checkpoints->len; i++) {
+    const MusterSideCheckpoint *own = record->checkpoints->pdata[i];
+    if (!own->copied && own->run != NULL && g_strcmp0 (one->run, own->run) == 0)
+      return FALSE;
+  }
+  return TRUE;
+}
+
 const MusterKeepRules *
 muster_checkpoint_record_rules (const MusterCheckpointRecord *self, const char *state_file)
 {

@@ -119,6 +119,10 @@ double muster_checkpoint_record_now (MusterClock *clock);
 /* TRUE if an evaluator holds it; self is (nullable). */
 gboolean muster_side_checkpoint_is_held (const MusterSideCheckpoint *self, double now);
 
+/* TRUE for a copy (checkpoint/edit) that no known run of the directory's job saved. one is
+ * (nullable). */
+gboolean muster_side_checkpoint_is_foreign (const MusterSideCheckpoint *one,
+                                            const MusterCheckpointRecord *record);
 /* TRUE if it is known to be of a branch that the job has left: another run's, beyond the step that
  * the current run started from. one is (nullable). */
 gboolean muster_side_checkpoint_is_left (const MusterSideCheckpoint *one,

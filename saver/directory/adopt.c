@@ -435,6 +435,8 @@ find_unlisted (Adoption *self, GError **error)
       continue;
     if (one != NULL && (one->preserved || one->pending_delete))
       continue;
+    if (self->state != NULL && muster_side_checkpoint_is_foreign (one, self->record))
+      continue; /* by its step it could come after the job's own */
     if (!self->owner->adopt_unknown && (one == NULL || one->files->len == 0)) {
       if (muster_checkpoint_directory_is_stranger (self->owner, self->record, *file) &&
           !is_left_by_save (self, *file))

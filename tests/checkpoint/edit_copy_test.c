@@ -3,6 +3,7 @@
  * one of others ends early. tests/tensorflow/edit_test.py has TensorFlow read the results. */
 #include "base/error.h"
 #include "checkpoint/state/checkpoint_record_private.h"
+#include "checkpoint/state/quarantine.h"
 #include "tests/checkpoint/edit_fixture.h"
 #include "tests/doubles/memory_storage.h"
 
@@ -102,6 +103,51 @@ MUSTER_TEST (Copy, doesnt_overtake_what_a_job_saved)
   edit_expect_list (storage, "to/m-3 to/m-9 to/m-3");
   edit_copy (storage, "run/m-9", "to/m-9", MUSTER_COPY_LATEST_ALWAYS, &report, &error);
   edit_expect_list (storage, "to/m-9 to/m-3 to/m-9");
+  MUSTER_ASSERT_NO_ERROR (error);
+}
+
+/* In run, of the run's. */
+static void
+note_run (MusterStorage *storage, const char *run)
+{
+  g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_record_new ();
+  for (gint64 step = 4; step <= 9; step++) {
+    g_autofree char *name = g_strdup_printf ("m-%d", (int)step);
+    MusterSideCheckpoint *one = muster_checkpoint_record_ensure (record, name);
+    one->step = step;
+    one->run = g_strdup (run);
+  }
+  MUSTER_EXPECT_TRUE (muster_checkpoint_record_write (storage, "run", record, NULL));
+}
+
+/* A restore takes the one before the latest, if that is damaged. */
+MUSTER_TEST (Copy, of_another_run_is_listed_before_all_of_the_job)
+{
+  static const char *const own[] = {"m-3", "m-5", "m-7"};
+  g_autoptr (MusterStorage) storage = edit_store_with ("run/m-4", 1);
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
+  g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_record_new ();
+  g_autoptr (GError) error = NULL;
+  for (gsize i = 0; i < G_N_ELEMENTS (own); i++) {
+    g_autofree char *prefix = g_build_filename ("to", own[i], NULL);
+    MusterSideCheckpoint *one = muster_checkpoint_record_ensure (record, own[i]);
+    edit_write_model (storage, prefix, 10, 2);
+    muster_checkpoint_state_add (state, prefix, 1000);
+    one->step = muster_checkpoint_step (prefix);
+    one->run = g_strdup ("the job's");
+  }
+  MUSTER_EXPECT_TRUE (muster_checkpoint_record_write (storage, "to", record, NULL));
+  MUSTER_EXPECT_TRUE (muster_checkpoint_state_write (storage, "to", state, NULL));
+  edit_write_model (storage, "run/m-6", 10, 1);
+  edit_write_model (storage, "run/m-9", 10, 1);
+
+  note_run (storage, "another");
+  edit_copy (storage, "run/m-9", "to/m-9", MUSTER_COPY_LATEST_AUTO, NULL, &error);
+  edit_copy (storage, "run/m-6", "to/m-6", MUSTER_COPY_LATEST_AUTO, NULL, &error);
+  edit_expect_list (storage, "to/m-7 to/m-6 to/m-9 to/m-3 to/m-5 to/m-7");
+  note_run (storage, "the job's");
+  edit_copy (storage, "run/m-4", "to/m-4", MUSTER_COPY_LATEST_AUTO, NULL, &error);
+  edit_expect_list (storage, "to/m-7 to/m-6 to/m-9 to/m-3 to/m-4 to/m-5 to/m-7");
   MUSTER_ASSERT_NO_ERROR (error);
 }
 

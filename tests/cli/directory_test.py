@@ -137,6 +137,47 @@ class Files(Case):
             self.assertEqual(aside[name.replace("-40.", "-60.bad.")], content)
 
 
+class Copies(Case):
+    """Of another run's checkpoints."""
+
+    def setUp(self):
+        self.other = os.path.join(self.all.name, "other")
+        code, said = self.train(self.other, 50, "--seed=7")
+        self.assertEqual(code, 0, said)
+        self.directory = self.copy()
+        code, said = muster("checkpoint", "copy", self.other, self.directory)
+        self.assertEqual(code, 0, said)
+
+    def damage(self, step):
+        with open(os.path.join(self.directory, "model.ckpt-%d.data-00000-of-00001" % step), "r+b") as file:
+            file.truncate(100)
+
+    def test_are_no_substitute_while_the_job_has_its_own(self):
+        self.damage(40)
+        code, said = self.train(self.directory, 60)
+        self.assertEqual(code, 0, said)
+        self.assertIn("model.ckpt-40.bad", said)
+        self.assertIn("at step 30", said)
+
+    def test_are_none_after_a_save_of_a_job_that_ran_meanwhile(self):
+        shutil.copy(os.path.join(self.first, "checkpoint"), self.directory)
+        code, said = self.train(self.directory, 45, "--keep=2")
+        self.assertEqual(code, 0, said)
+        self.damage(45)
+        code, said = self.train(self.directory, 48, "--keep=2")
+        self.assertEqual(code, 0, said)
+        self.assertIn("at step 40", said)
+        self.assertEqual(self.files(self.directory, 50), self.files(self.other, 50))
+
+    def test_are_named_where_nothing_else_is_left(self):
+        for step in self.steps(self.first):
+            self.damage(step)
+        code, said = self.train(self.directory, 60)
+        self.assertEqual(code, 0, said)
+        self.assertIn("at step 50", said)
+        self.assertIn("model.ckpt-50' is a copy, and not known to be of this job's runs", said)
+
+
 class TwoJobs(Case):
     """Each with a master of its own, in one directory."""
 
