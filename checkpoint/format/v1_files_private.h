@@ -9,12 +9,16 @@ G_BEGIN_DECLS
  * "model.ckpt-7-?????-of-00002". */
 
 /* For a prefix of which the store says that there is no PREFIX.index: TRUE if PREFIX is a table,
- * but not the index of a V2 checkpoint. Any failure is FALSE. */
+ * but not the index of a V2 checkpoint, or a file, damaged maybe, with a meta graph. Any failure is
+ * FALSE. */
 gboolean muster_v1_is_there (MusterStorage *storage, const char *prefix);
 
 /* The prefixes of those in a directory, sorted: of files that have a step's number at their end, or
  * a meta graph beside them. (transfer full) */
 char **muster_v1_list (MusterStorage *storage, const char *directory, GError **error);
+
+/* The prefix of which this may be one of several files (transfer full); NULL for another name. */
+char *muster_v1_of_part (const char *path);
 
 int muster_v1_count_files (const char *prefix);
 

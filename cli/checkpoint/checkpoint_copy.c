@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `muster checkpoint copy`: one checkpoint, or all of a directory, the latest first, going on
  * past damaged ones. */
+#include "checkpoint/format/v1_files_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "cli/checkpoint/checkpoint.h"
@@ -112,12 +113,38 @@ copy_or_go_on (Copy *self, const char *from, MusterCopyLatest latest, GError **e
   return FALSE;
 }
 
+static int
+by_step (gconstpointer a, gconstpointer b)
+{
+  const gint64 x = muster_checkpoint_step (*(char *const *)a);
+  const gint64 y = muster_checkpoint_step (*(char *const *)b);
+  return (x > y) - (x < y);
+}
+
+/* All of a directory, those of V1, too. */
+static GPtrArray *
+list (const char *directory, GError **error)
+{
+  g_auto (GStrv) old = muster_v1_list (muster_cli_storage (), directory, error);
+  g_auto (GStrv) now =
+      old != NULL ? muster_checkpoint_list (muster_cli_storage (), directory, error) : NULL;
+  if (now == NULL)
+    return NULL;
+  GPtrArray *all = g_ptr_array_new_with_free_func (g_free);
+  for (char **it = old; *it != NULL; it++)
+    g_ptr_array_add (all, g_strdup (*it));
+  for (char **it = now; *it != NULL; it++)
+    g_ptr_array_add (all, g_strdup (*it));
+  g_ptr_array_sort (all, by_step);
+  return all;
+}
+
 /* The latest first: what is interrupted then has it. Then the newest that are left. */
 static gboolean
 copy_all (Copy *self, const char *directory, GError **error)
 {
-  g_auto (GStrv) all = muster_checkpoint_list (muster_cli_storage (), directory, error);
-  guint n = all != NULL ? g_strv_length (all) : 0;
+  g_autoptr (GPtrArray) all = list (directory, error);
+  guint n = all != NULL ? all->len : 0;
   g_autoptr (GError) why = NULL;
   if (all == NULL)
     return FALSE;
@@ -129,12 +156,12 @@ copy_all (Copy *self, const char *directory, GError **error)
     return FALSE;
   }
   const MusterCopyLatest rule = self->latest ? MUSTER_COPY_LATEST_ALWAYS : MUSTER_COPY_LATEST_AUTO;
-  const char *first = latest != NULL ? latest : all[n - 1];
+  const char *first = latest != NULL ? latest : all->pdata[n - 1];
   if (!copy_or_go_on (self, first, rule, error))
     return FALSE;
   while (n-- > 0)
-    if (strcmp (all[n], first) != 0 &&
-        !copy_or_go_on (self, all[n], MUSTER_COPY_LATEST_NEVER, error))
+    if (!muster_cli_checkpoint_is_same (all->pdata[n], first) &&
+        !copy_or_go_on (self, all->pdata[n], MUSTER_COPY_LATEST_NEVER, error))
       return FALSE;
   return TRUE;
 }

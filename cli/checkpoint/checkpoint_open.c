@@ -3,12 +3,15 @@
  * from what a user names, progress. */
 #include "cli/checkpoint/checkpoint_open.h"
 
+#include "base/files/local_path_private.h"
+#include "checkpoint/format/v1_files_private.h"
 #include "checkpoint/state/checkpoint_look_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/stores/default_storage.h"
 #include "cli/common/cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define LOCK_US (30 * MUSTER_SECOND)
@@ -74,12 +77,29 @@ muster_cli_saved_model (const char *directory)
                                                                   : NULL;
 }
 
+gboolean
+muster_cli_checkpoint_is_same (const char *prefix, const char *other)
+{
+  if (strcmp (prefix, other) == 0)
+    return TRUE;
+  g_autofree char *name = g_path_get_basename (prefix), *other_name = g_path_get_basename (other);
+  if (strcmp (name, other_name) != 0)
+    return FALSE;
+  g_autofree char *in = g_path_get_dirname (prefix), *other_in = g_path_get_dirname (other);
+  g_autofree char *here = realpath (muster_local_path (in), NULL);
+  g_autofree char *there = realpath (muster_local_path (other_in), NULL);
+  return here != NULL && g_strcmp0 (here, there) == 0;
+}
+
 char *
 muster_cli_checkpoint_find (const char *place, GError **error)
 {
   g_autoptr (GError) failure = NULL;
   if (!muster_storage_check_path (muster_default_storage (), "checkpoint", place, error))
     return NULL;
+  g_autofree char *whole = muster_v1_of_part (place);
+  if (whole != NULL && muster_checkpoint_exists (muster_cli_storage (), whole))
+    return g_steal_pointer (&whole);
   if (muster_checkpoint_exists (muster_cli_storage (), place))
     return g_strdup (place);
   char *prefix = muster_checkpoint_of_file (muster_cli_storage (), place);

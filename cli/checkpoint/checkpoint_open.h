@@ -28,6 +28,10 @@ gboolean muster_cli_checkpoint_parse (int argc, char **argv, const char *usage, 
  * SavedModel. (transfer full) */
 char *muster_cli_checkpoint_find (const char *place, GError **error);
 
+/* TRUE if both are the same checkpoint's prefix, however its directory is written: a state file of
+ * TensorFlow's has absolute paths. */
+gboolean muster_cli_checkpoint_is_same (const char *prefix, const char *other);
+
 /* DIR/variables/variables if DIR is a SavedModel, or NULL. (transfer full) */
 char *muster_cli_saved_model (const char *directory);
 

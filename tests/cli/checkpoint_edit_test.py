@@ -96,6 +96,50 @@ class EditTest(unittest.TestCase):
         self.assertIn("copied " + self.path("to", "m-9"), out)
         self.assertEqual(sorted(name for name in os.listdir(self.path("to")) if name.endswith(".index")), ["m-9.index"])
 
+    def old(self):
+        """A directory of V1 checkpoints and of one of today."""
+        os.mkdir(self.path("old"))
+        for name, to in (("v1", "m-7"), ("v1_parts-00000-of-00002", "m-8-00000-of-00002"), ("v1_parts-00001-of-00002", "m-8-00001-of-00002"),
+                         ("model-42.index", "m-9.index"), ("model-42.data-00000-of-00001", "m-9.data-00000-of-00001")):
+            shutil.copy(os.path.join(GOLDEN, name), self.path("old", to))
+        for name in ("m-7.meta", "m-8.meta"):
+            with open(self.path("old", name), "w", encoding="utf-8") as file:
+                file.write("a graph")
+        return self.path("old")
+
+    def test_copy_all_converts_old_ones_too(self):
+        rows = json_of("copy", "--all", self.old(), self.path("to"))
+        self.assertEqual([row["copied"] for row in rows], [self.path("to", "m-%d" % step) for step in (9, 8, 7)])
+
+    def test_copy_of_one_file_of_several_is_of_all(self):
+        for i in range(2):
+            place = self.path("to-%d" % i)
+            row, = json_of("copy", os.path.join(self.path("old") if i else self.old(), "m-8-0000%d-of-00002" % i), place)
+            self.assertEqual(row["copied"], os.path.join(place, "m-8"))
+            self.assertEqual(run("verify", row["copied"])[0], DONE)
+            self.assertEqual(row["from"], self.path("old", "m-8-?????-of-00002"))
+
+    def test_a_damaged_old_one_is_said_to_be(self):
+        directory = self.old()
+        for name in ("m-7", "m-8-00001-of-00002"):
+            path = os.path.join(directory, name)
+            os.truncate(path, os.path.getsize(path) - 1)
+        for prefix in ("m-7", "m-8-?????-of-00002"):
+            code, out, err = run("verify", os.path.join(directory, prefix))
+            self.assertEqual((code, err), (1, ""))
+            self.assertIn("damaged", out)
+        code, out, _ = run("verify", directory)
+        self.assertEqual(code, 1)
+        self.assertIn("3 checkpoints: 1 intact, 2 damaged", out)
+        os.remove(os.path.join(directory, "m-8-00000-of-00002"))
+        self.assertIn("3 checkpoints: 1 intact, 2 damaged", run("verify", directory)[1])
+
+    @place.local_only
+    def test_copy_all_copies_the_latest_once_however_it_is_named(self):
+        with open(self.path("run", "checkpoint"), "w", encoding="utf-8") as file:
+            file.write('model_checkpoint_path: "./m-10"\nall_model_checkpoint_paths: "./m-10"\n')
+        self.assertEqual([row["step"] for row in json_of("copy", "--all", self.path("run"), self.path("to"))], [10, 9])
+
     def test_copy_ends_at_its_timeout(self):
         code, _, err = run("copy", self.path("run"), self.path("to"), "--timeout=0")
         self.assertEqual(code, TOO_LATE)
