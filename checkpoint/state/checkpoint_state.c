@@ -159,9 +159,14 @@ muster_checkpoint_state_read_named (MusterStorage *storage, const char *director
     const char *data = g_bytes_get_data (text, &size);
     self = muster_state_text_parse (data, size, &why);
   }
+  if (g_error_matches (why, G_FILE_ERROR, G_FILE_ERROR_NOTDIR)) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "'%s' is neither a checkpoint nor a directory of checkpoints", directory);
+    return NULL;
+  }
   if (self == NULL || self->latest == NULL) {
     muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                 "Invalid checkpoint state '%s': %s; repair it, or use --from-files "
+                 "Invalid checkpoint state '%s': %s; repair it, or start the job with --from-files "
                  "(fall_back_to_files) to restore the newest of the directory's files",
                  path, why != NULL ? why->message : "it names no checkpoint");
     return NULL;
@@ -441,10 +446,11 @@ muster_latest_checkpoint_named (MusterStorage *storage, const char *directory, c
     /* A running saver may have saved another one and removed this one since the state was read.
      * */
     if (g_strcmp0 (before, latest) == 0) {
-      (void)muster_fail (error, MUSTER_ERROR_NOT_FOUND,
-                         "Couldn't match files for checkpoint '%s', which the state of '%s' "
-                         "names; to restore the newest of its files, use --from-files",
-                         state->latest, directory);
+      (void)muster_fail (
+          error, MUSTER_ERROR_NOT_FOUND,
+          "Couldn't match files for checkpoint '%s', which the state of '%s' "
+          "names; to restore the newest of its files, start the job with --from-files",
+          state->latest, directory);
       return NULL;
     }
     g_free (before);

@@ -149,7 +149,7 @@ static MusterListed *
 find_listed (GPtrArray *listed, const char *prefix)
 {
   for (guint i = 0; i < listed->len; i++)
-    if (strcmp (((MusterListed *)listed->pdata[i])->prefix, prefix) == 0)
+    if (muster_cli_checkpoint_is_same (((MusterListed *)listed->pdata[i])->prefix, prefix))
       return listed->pdata[i];
   return NULL;
 }

@@ -51,7 +51,7 @@ muster_listed_new (const char *prefix, const MusterCheckpointRecord *record, con
   self->prefix = g_strdup (prefix);
   self->name = g_path_get_basename (prefix);
   self->step = muster_checkpoint_step (prefix);
-  self->latest = g_strcmp0 (prefix, latest) == 0;
+  self->latest = latest != NULL && muster_cli_checkpoint_is_same (prefix, latest);
   self->state = known != NULL && known->verified ? "verified" : "good";
   self->kept = known != NULL && (known->preserved || known->pinned);
   self->metrics = known != NULL ? g_array_ref (known->metrics) : NULL;

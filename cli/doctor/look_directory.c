@@ -310,7 +310,7 @@ find_listed (const Look *self, const char *prefix)
 {
   for (guint i = 0; i < self->listed->len; i++) {
     MusterListed *one = self->listed->pdata[i];
-    if (strcmp (one->prefix, prefix) == 0)
+    if (muster_cli_checkpoint_is_same (one->prefix, prefix))
       return one;
   }
   MusterListed *one = muster_listed_new (prefix, self->record, prefix);

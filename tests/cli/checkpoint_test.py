@@ -99,6 +99,27 @@ class CheckpointTest(unittest.TestCase):
         self.assertIn("damaged: The data file 'm-10.data-00000-of-00001' is truncated: 8 B of 48 B are missing", out.splitlines()[2])
         self.assertTrue(out.splitlines()[3].endswith("  good"), out)
 
+    @place.local_only
+    def test_list_finds_the_latest_however_the_directory_is_written(self):
+        self.copies([9, 10])
+        os.symlink(self.directory, self.path("link"))
+        for named in self.path("m-10"), "./m-10", self.path("link", "m-10"):
+            with open(self.path("checkpoint"), "w", encoding="utf-8") as file:
+                file.write('model_checkpoint_path: "%s"\n' % named)
+            for directory in self.directory, os.path.relpath(self.directory), self.path("link"):
+                with self.subTest(named=named, directory=directory):
+                    rows = lines_of_json("list", directory)[1]
+                    self.assertEqual([(row["step"], row["latest"]) for row in rows], [(10, True), (9, False)])
+
+    @place.local_only
+    def test_of_another_file_says_what_it_is_not(self):
+        with open(self.path("m.weights.h5"), "w", encoding="utf-8") as file:
+            file.write("HDF")
+        for verb in "show", "latest", "verify":
+            code, _, err = run(verb, self.path("m.weights.h5"))
+            self.assertEqual((code, err), (BAD_INPUT, "muster: '%s' is neither a checkpoint nor a directory of checkpoints\n" %
+                                           self.path("m.weights.h5")))
+
     def test_list_verify_reads_them(self):
         self.copies([9, 10])
         self.damage(self.path("m-9"))
