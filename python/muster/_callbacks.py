@@ -6,7 +6,16 @@ import threading
 from gi import _gi
 from gi.repository import GLib
 
-_raised = threading.local()  # by a function, on the way to the call that it fails
+
+
+class _Raised(threading.local):
+    """By functions of a thread, on the way to the call that they fail."""
+
+    last = None
+    exits = None  # what isn't an Exception, such as sys.exit ()'s, which the innermost call raises itself; None outside of calls
+
+
+_raised = _Raised()
 
 
 def _n_taken(function, names):
@@ -38,8 +47,6 @@ def guarded(function, info, names, status_of):
     if not callable(function) or hasattr(function, "guards"):
         return function
     n, throws = _n_taken(function, names), info.can_throw_gerror()
-    if n is None and not throws:
-        return function
     is_success = throws and int(_returns(info).get_tag()) == int(_gi.TypeTag.BOOLEAN)
 
     @functools.wraps(function)
@@ -49,11 +56,16 @@ def guarded(function, info, names, status_of):
         except GLib.Error as error:
             _raised.last = error
             raise
-        except Exception as error:
-            if not throws:
+        except BaseException as error:
+            is_exit = not isinstance(error, Exception) and _raised.exits is not None
+            if is_exit:  # PyGObject would end the process here
+                _raised.exits.append(error)
+            if throws:
+                _raised.last = error
+                raise status_of(error) from error
+            if not is_exit:
                 raise
-            _raised.last = error
-            raise status_of(error) from error
+            return None
         return True if result is None and is_success else result
 
     call.guards = function
@@ -67,9 +79,21 @@ def text_of(error):
     return ": ".join(filter(None, (type(error).__name__, str(error))))
 
 
+def enter():
+    """Begins a call of the library, in which functions may exit. Returns what leave () takes."""
+    outer, _raised.exits = _raised.exits, []
+    return outer
+
+
+def leave(outer):
+    """Ends it. Returns what a function has exited by, or None."""
+    exits, _raised.exits = _raised.exits, outer
+    return exits[0] if exits else None
+
+
 def take_raised(message):
     """What a function of this thread has raised, if it is the cause of an error with this message."""
-    raised, _raised.last = getattr(_raised, "last", None), None
+    raised, _raised.last = _raised.last, None
     return raised if raised is not None and text_of(raised) in message else None
 
 

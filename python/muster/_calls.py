@@ -7,7 +7,7 @@ import functools
 import keyword
 import threading
 
-from muster import _blocking, _signals
+from muster import _blocking, _callbacks, _signals
 
 
 def type_of(argument):
@@ -249,11 +249,16 @@ def _explained(raw, signature, n_before, namespace):
     """raw, whose errors say more: what raised them in a function of the program's, or that a file isn't there."""
 
     def call(*args):
+        outer, failure = _callbacks.enter(), None
         try:
-            return raw(*args)
+            result = raw(*args)
         except namespace.GLib.Error as error:
-            better = namespace.explained(error, dict(zip(signature.names, args[n_before:])))
-        raise better
+            failure = namespace.explained(error, dict(zip(signature.names, args[n_before:])))
+        finally:
+            failure = _callbacks.leave(outer) or failure
+        if failure is not None:
+            raise failure
+        return result
 
     return call
 

@@ -82,7 +82,7 @@ def _on_signal(number, frame):
 
 def _not_callbacks():
     """The modules whose code calls the library and converts its errors."""
-    names = (__name__, "muster._calls", "gi._error", "gi.overrides.Muster")
+    names = (__name__, "muster._calls", "muster._callbacks", "gi._error", "gi.overrides.Muster")
     return [sys.modules[name] for name in names if name in sys.modules]
 
 

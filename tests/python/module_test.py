@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """import muster: all of the library by its names, with signatures, and what mistakes say."""
+import asyncio
 import functools
 import inspect
 import os
@@ -279,6 +280,47 @@ class Functions(case.TestCase):
         with self.assertRaises(muster.Unknown) as caught:
             opened.run(scaffold.global_step())
         self.assertIsInstance(caught.exception.__cause__, ValueError)
+
+    def test_what_exits_is_raised_where_the_call_ends(self):
+        seen, exits, saver = [], [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError("cancelled")], muster.Saver(case.linreg().meta_graph())
+
+        def leave(by):
+            raise by
+
+        class Hook(muster.Hook):
+            def do_after_run(self, context):
+                leave(self.by)
+
+            def do_on_error(self, error):
+                seen.append(error.message)
+
+        for each in exits:
+            hook = Hook()
+            hook.by = each
+            with self.assertRaises(type(each)) as caught:
+                with muster.MonitoredSession(scaffold=case.linreg(), master=MusterEngine.Master.new(), hooks=[hook]) as opened:
+                    opened.run("global_step:0")
+            self.assertIs(caught.exception, each)
+            with case.session() as session, self.assertRaises(type(each)):  # of one that can't fail
+                saver.save(session, self.folder, 1)
+                saver.restore(session, directory=self.folder, progress=lambda *_: leave(each))
+        self.assertEqual(seen, ["SystemExit: 3", "KeyboardInterrupt", "CancelledError: cancelled"])
+
+    def test_what_exits_leaves_the_calls_of_other_hooks_alone(self):
+        seen = []
+
+        class First(muster.Hook):
+            def do_end(self, session):
+                sys.exit(3)
+
+        class Second(muster.Hook):
+            def do_end(self, session):
+                seen.append(int(session.run("global_step:0")))
+
+        opened = muster.MonitoredSession(scaffold=case.linreg(), master=MusterEngine.Master.new(), hooks=[First(), Second()])
+        with self.assertRaises(SystemExit):
+            opened.end()
+        self.assertEqual(seen, [0])
 
     def test_what_was_raised_without_a_word_is_no_other_errors_cause(self):
         _callbacks._raised.last = AssertionError()  # as of a function whose error a call has passed over
