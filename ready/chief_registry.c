@@ -17,6 +17,8 @@
 #define MAX_DETAIL 4096
 /* Leaves space for later epochs, however often the next is requested. */
 #define MAX_EPOCH (G_MAXINT64 / 2)
+/* What a checkpoint's age is at most; it may be older than the clock. */
+#define LONGEST_AGE_US (G_MAXINT64 / 4)
 
 /* Maximum length of names in errors. */
 #define SHOWN_NAME 64
@@ -618,7 +620,7 @@ apply_announcement (Model *model, const MusterAnnouncement *announced, gint64 no
   if (announced->durable_step >= 0 && (announced->durable_step != model->chief.durable_step ||
                                        g_strcmp0 (announced->durable, model->chief.durable) != 0)) {
     model->chief.durable_step = announced->durable_step;
-    model->durable_us = now_us - CLAMP (announced->durable_age_us, 0, MAX (now_us, 0));
+    model->durable_us = now_us - CLAMP (announced->durable_age_us, 0, LONGEST_AGE_US);
     set_nullable (&model->chief.durable, announced->durable);
   }
   if (announced->saves != NULL) {

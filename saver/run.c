@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "saver/run_private.h"
+
 #include "base/require_private.h"
 #include "saver/saver_private.h"
 #include "saver/tiered.h"
@@ -72,6 +74,15 @@ muster_saver_begin_run (MusterSaver *self, const char *directory, const char *re
                               error) &&
          muster_checkpoint_directory_begin_run (&self->directory, lease, directory, &run,
                                                 deadline_us, cancellable, error);
+}
+
+gint64
+muster_saver_age_of (MusterSaver *self, const char *prefix)
+{
+  g_autoptr (MusterStorage) storage = muster_saver_bound_storage (self);
+  const double saved = muster_checkpoint_time (storage, prefix);
+  const double age = muster_checkpoint_record_now (self->clock) - saved;
+  return saved > 0 ? (gint64)(CLAMP (age, 0, G_MAXINT32) * MUSTER_SECOND) : 0;
 }
 
 gboolean

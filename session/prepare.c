@@ -11,6 +11,7 @@
 #include "master/lease.h"
 #include "ready/countdown_private.h"
 #include "ready/readiness_private.h"
+#include "saver/run_private.h"
 #include "session/failed_private.h"
 #include "session/session_private.h"
 
@@ -706,6 +707,7 @@ announce_prepared (MusterOperation *self, GError **error)
     announcement.step = muster_checkpoint_step (checkpoint);
     announcement.durable_step = announcement.step;
     announcement.durable = g_strdup (checkpoint);
+    announcement.durable_age_us = muster_saver_age_of (self->options->saver, checkpoint);
   }
   if (self->report.continued)
     muster_operation_describe_continued (self, &announcement);

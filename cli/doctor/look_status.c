@@ -262,7 +262,8 @@ static void
 check_old_checkpoint (Look *self, const Muster__Announcement *model)
 {
   const gboolean was_saved = model->durable_step >= 0;
-  const gint64 age_us = was_saved ? model->durable_age_us : model->phase_age_us;
+  const gint64 age_us = /* a restored one may be older than the training */
+      was_saved ? MIN (model->durable_age_us, model->phase_age_us) : model->phase_age_us;
   if (model->phase != MUSTER__PHASE__TRAINING || age_us < OLD_US)
     return;
   g_autofree char *where = where_is (self, model->model);

@@ -195,6 +195,8 @@ gboolean muster_checkpoint_directory_write_goodput (MusterCheckpointDirectory *s
 
 /* The run that saved a checkpoint, by its directory's side file: (transfer full) (nullable) */
 char *muster_checkpoint_run (MusterStorage *storage, const char *prefix);
+/* When it was saved, seconds since 1970; 0: unknown. */
+double muster_checkpoint_time (MusterStorage *storage, const char *prefix);
 /* A checkpoint's values, by its directory's side file: (transfer full) (nullable) (element-type
  * MusterSideMetric) */
 GArray *muster_checkpoint_metrics (MusterStorage *storage, const char *prefix);

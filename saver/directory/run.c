@@ -87,6 +87,17 @@ muster_checkpoint_run (MusterStorage *storage, const char *prefix)
   return one != NULL ? g_strdup (one->run) : NULL;
 }
 
+double
+muster_checkpoint_time (MusterStorage *storage, const char *prefix)
+{
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (storage, directory, NULL);
+  const MusterSideCheckpoint *one =
+      record != NULL ? muster_checkpoint_record_find (record, prefix) : NULL;
+  return one != NULL ? one->time : 0;
+}
+
 GArray *
 muster_checkpoint_metrics (MusterStorage *storage, const char *prefix)
 {

@@ -236,7 +236,7 @@ static const Gauge model_gauges[] = {
     {"muster_model_step", "", "The global step that the chief last announced.", step_of},
     {"muster_model_durable_step", "", "The step of the last durable checkpoint.", durable_step_of},
     {"muster_model_durable_age_seconds", "seconds",
-     "Time since the last checkpoint became durable, or was restored.", durable_age_of},
+     "Age of the last durable checkpoint, also of one that was restored.", durable_age_of},
     {"muster_model_last_save_bytes", "bytes", "Size of the last durable checkpoint.",
      last_bytes_of},
     {"muster_model_saving_seconds", "seconds",

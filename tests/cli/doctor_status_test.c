@@ -160,15 +160,19 @@ MUSTER_TEST (DoctorStatus, tells_of_limits_that_are_reached)
 
 MUSTER_TEST (DoctorStatus, wants_a_durable_checkpoint_in_an_hour)
 {
-  g_auto (Fixture) old, none;
+  g_auto (Fixture) old, none, restored;
   fixture_init (&old);
+  fixture_init (&restored);
   fixture_init (&none);
   old.model.durable_age_us = 2 * HOUR;
   none.model.durable_step = -1;
+  restored.model.durable_age_us = 2 * HOUR;
+  restored.model.phase_age_us = MINUTE;
   MUSTER_EXPECT_STREQ (only (&old, MUSTER_FINDING_WARNING, MUSTER_CHECK_SAVE),
                        "the last durable checkpoint is 2h00m old; a failure costs the steps since");
   MUSTER_EXPECT_STREQ (only (&none, MUSTER_FINDING_WARNING, MUSTER_CHECK_SAVE),
                        "no checkpoint was saved in 5h00m of training");
+  MUSTER_EXPECT_EQ (n_found (&restored), 0u);
 }
 
 static void

@@ -181,6 +181,25 @@ MUSTER_TEST (ChiefRegistry, keeps_what_an_announcement_leaves_out)
   MUSTER_EXPECT_EQ (chief->phase_age_us, 3 * MUSTER_SECOND);
 }
 
+/* The machine may have started after it was saved. */
+MUSTER_TEST (ChiefRegistry, knows_the_age_of_a_checkpoint_that_is_older_than_its_clock)
+{
+  g_auto (Fixture) f = fixture ();
+  g_autoptr (GError) error = NULL;
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
+  announced.model = (char *)"digits";
+  announced.epoch = 1;
+  announced.durable_step = 500;
+  announced.durable = (char *)"/ckpt/model-500";
+  announced.durable_age_us = 1000000 * MUSTER_SECOND;
+  MUSTER_ASSERT_TRUE (muster_chief_registry_announce (f.registry, &announced, &error));
+  pass (&f, 3);
+
+  g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (f.registry, "digits");
+  MUSTER_EXPECT_EQ (chief->durable_age_us, 1000003 * MUSTER_SECOND);
+}
+
 MUSTER_TEST (ChiefRegistry, keeps_how_far_the_saves_are)
 {
   g_auto (Fixture) f = fixture ();

@@ -58,6 +58,29 @@ MUSTER_TEST (Chief, reports_which_checkpoint_it_restores_and_its_step)
   MUSTER_EXPECT_STREQ (chief->durable, prefix);
 }
 
+/* What the job has lost if it dies again. */
+MUSTER_TEST (Chief, reports_how_old_the_checkpoint_is_that_it_restores)
+{
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  const char *directory = muster_test_tmpdir ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (directory, 1200);
+  g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_record_new ();
+  muster_fake_clock_set_wall (job.clock, 7200 * MUSTER_SECOND);
+  muster_checkpoint_record_ensure (record, prefix)->time =
+      muster_checkpoint_record_now (MUSTER_CLOCK (job.clock)) - 3600;
+  MUSTER_EXPECT_TRUE (
+      muster_checkpoint_record_write (muster_local_storage (), directory, record, &job.error));
+  muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
+
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
+      &job,
+      (MusterPrepareOptions){.init_op = "init", .saver = job.saver, .checkpoint_dir = directory});
+
+  MUSTER_EXPECT_NO_ERROR (job.error);
+  g_autoptr (MusterAnnouncement) chief = muster_fake_master_chief (job.master);
+  MUSTER_EXPECT_GE (chief->durable_age_us, 3600 * MUSTER_SECOND);
+}
+
 /* A process that has a job in the test's folder, until its standard input ends. */
 static pid_t
 start_other_job (int *end)
