@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "checkpoint/format/bundle_place_private.h"
 #include "checkpoint/format/bundle_strings_private.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <string.h>
@@ -297,8 +298,7 @@ needed_bytes (const MusterShards *self)
 static gboolean
 explain_full (const MusterShards *self, GError *why, GError **error)
 {
-  if (!g_error_matches (why, G_FILE_ERROR, G_FILE_ERROR_NOSPC) &&
-      !g_error_matches (why, G_IO_ERROR, G_IO_ERROR_NO_SPACE)) {
+  if (!muster_storage_failure_is_full (why)) {
     g_propagate_error (error, why);
     return FALSE;
   }

@@ -17,6 +17,13 @@ muster_storage_failure_is_absent (const GError *failure)
          g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
 }
 
+gboolean
+muster_storage_failure_is_full (const GError *failure)
+{
+  return g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOSPC) ||
+         g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NO_SPACE);
+}
+
 /* Returns TRUE if the file is missing, isn't a file, or can't be read from the device. Other
  * failures may be temporary, such as those of a file server that is away (ESTALE, ENOTCONN), and
  * say nothing about the file. */

@@ -14,6 +14,9 @@ void muster_storage_failure_set_outage (GError *failure);
 /* TRUE if the file doesn't exist. */
 gboolean muster_storage_failure_is_absent (const GError *failure);
 
+/* TRUE if the store is full. */
+gboolean muster_storage_failure_is_full (const GError *failure);
+
 /* TRUE if the file is known to be unreadable, damaged or not there, so that an older one may be
  * used instead. FALSE for any other error: it says nothing about the file. */
 gboolean muster_storage_failure_is_damage (const GError *failure);

@@ -7,6 +7,7 @@
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/directory_lock_private.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "cli/checkpoint/checkpoint_keep.h"
 #include "cli/checkpoint/checkpoint_list.h"
 #include "cli/checkpoint/checkpoint_open.h"
@@ -29,6 +30,8 @@ static const char summary[] =
 #define ABANDONED_US (24 * 3600 * MUSTER_SECOND)
 
 #define IN_USE "in use"
+
+static const char removed[] = "removed";
 
 /* So many failures of one cause are the store's: nothing more is tried. */
 #define MOST_ALIKE 16
@@ -167,20 +170,20 @@ rewrite_state (const Prune *self, const char *name, GError **error)
 }
 
 /* Marks pending deletes, as a saver does: if this command dies, the next saver or prune continues.
- */
+ * Returns TRUE if the record knows any. */
 static gboolean
-mark_pending_deletes (Prune *self, gboolean *is_known, GError **error)
+mark_pending_deletes (Prune *self)
 {
+  gboolean is_known = FALSE;
   for (guint i = 0; i < self->plans->len; i++) {
     const Plan *plan = self->plans->pdata[i];
     MusterSideCheckpoint *one =
         plan->goes ? muster_checkpoint_record_find (self->record, plan->listed->prefix) : NULL;
-    *is_known = *is_known || one != NULL;
+    is_known = is_known || one != NULL;
     if (one != NULL)
       one->pending_delete = TRUE;
   }
-  return !*is_known || muster_checkpoint_record_write (muster_cli_storage (), self->directory,
-                                                       self->record, error);
+  return is_known;
 }
 
 /* Returns FALSE if the checkpoint couldn't be removed, unless it is being read. Then the next saver
@@ -190,7 +193,7 @@ remove_one (Prune *self, Plan *plan, GError **error)
 {
   g_autoptr (GError) failure = NULL;
   if (muster_remove_checkpoint (muster_cli_storage (), plan->listed->prefix, &failure)) {
-    plan->action = "removed";
+    plan->action = removed;
     muster_checkpoint_record_forget (self->record, plan->listed->prefix);
     return TRUE;
   }
@@ -215,7 +218,7 @@ remove_plans (Prune *self, GError **error)
       plan->goes = FALSE;
       leave (plan, "not tried");
     }
-    if (!plan->goes || remove_one (self, plan, &failure))
+    if (!plan->goes || plan->action == removed || remove_one (self, plan, &failure))
       continue;
     n_alike += first == NULL || g_error_matches (first, failure->domain, failure->code);
     if (first == NULL)
@@ -230,13 +233,44 @@ remove_plans (Prune *self, GError **error)
 }
 
 static gboolean
-remove_all (Prune *self, GError **error)
+note (const Prune *self, gboolean is_known, GError **error)
 {
-  gboolean is_known = FALSE;
   for (guint i = 0; i < self->state_files->len; i++)
     if (!rewrite_state (self, self->state_files->pdata[i], error))
       return FALSE;
-  if (!mark_pending_deletes (self, &is_known, error))
+  return !is_known || muster_checkpoint_record_write (muster_cli_storage (), self->directory,
+                                                      self->record, error);
+}
+
+/* On a disk without a free byte nothing can be noted before a checkpoint is gone, as when a save
+ * makes room: until then the state names that one, but also the latest, which stays. */
+static gboolean
+note_or_remove (Prune *self, gboolean is_known, GError **error)
+{
+  GError *failure = NULL;
+  gboolean is_noted = note (self, is_known, &failure);
+  for (guint i = 0; !is_noted && i < self->plans->len; i++) {
+    Plan *plan = self->plans->pdata[i];
+    if (!plan->goes)
+      continue;
+    if (!muster_storage_failure_is_full (failure)) {
+      plan->goes = FALSE;
+      leave (plan, "not tried");
+    } else if (remove_one (self, plan, NULL) && plan->action == removed) {
+      g_clear_error (&failure);
+      is_noted = note (self, is_known, &failure);
+    }
+  }
+  if (!is_noted)
+    g_propagate_error (error, failure);
+  return is_noted;
+}
+
+static gboolean
+remove_all (Prune *self, GError **error)
+{
+  const gboolean is_known = mark_pending_deletes (self);
+  if (!note_or_remove (self, is_known, error))
     return FALSE;
   gboolean is_well = remove_plans (self, error);
   if (is_known)

@@ -2,6 +2,7 @@
 #include "saver/directory/free_space_private.h"
 
 #include "base/error.h"
+#include "checkpoint/store/storage_failure_private.h"
 
 #define FIRST_PAUSE MUSTER_SECOND
 #define LAST_PAUSE  (60 * MUSTER_SECOND)
@@ -88,8 +89,7 @@ gboolean
 muster_free_space_was_full (const MusterFreeSpace *self, const MusterSpaceCheck *space,
                             const GError *failure)
 {
-  if (g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOSPC) ||
-      g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NO_SPACE))
+  if (muster_storage_failure_is_full (failure))
     return TRUE;
   /* A master reports a lack of memory with the same code, so the directory's free space decides.
    * */

@@ -11,6 +11,7 @@
 #include "checkpoint/state/checkpoint_removal_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/store/directory_lock_private.h"
+#include "checkpoint/store/storage_failure_private.h"
 #include "saver/directory/free_space_private.h"
 #include "saver/directory/retention_private.h"
 
@@ -157,8 +158,7 @@ note (const Room *self, MusterStorage *storage, MusterCheckpointRecord *record,
                                            &why) &&
       muster_checkpoint_record_write (storage, directory, record, &why))
     return TRUE;
-  *is_full = g_error_matches (why, G_FILE_ERROR, G_FILE_ERROR_NOSPC) ||
-             g_error_matches (why, G_IO_ERROR, G_IO_ERROR_NO_SPACE);
+  *is_full = muster_storage_failure_is_full (why);
   return *is_full;
 }
 

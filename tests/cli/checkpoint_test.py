@@ -433,6 +433,25 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual(self.there(), [1, 4, 7])
 
     @place.local_only
+    def test_prune_makes_room_on_a_disk_without_a_free_byte(self):
+        self.write()
+        self.copies([1, 2, 3, 4])
+        script = 'mount -t tmpfs -o size=4m none "$0" && cp -a "$1"/. "$0" && { cat /dev/zero >"$0/zeros" || true; } 2>&-; ' \
+            '"$2" checkpoint prune "$0" --keep=1; code=$?; cat "$0"/checkpoint "$0"/checkpoint.muster; ls "$0"; exit $code'
+        full = self.enterContext(tempfile.TemporaryDirectory())
+        for way in (["unshare", "-m"], ["unshare", "-rm"]):
+            done = subprocess.run([*way, "sh", "-c", script, full, self.directory, place.MUSTER], capture_output=True, text=True,
+                                  timeout=LIMIT_S, check=False)
+            if done.stdout:
+                self.assertEqual((done.returncode, done.stderr), (DONE, ""), done.stdout)
+                told, rest = done.stdout.split("checkpoints, freed")
+                self.assertIn("/m-2  removed  ", told)
+                self.assertIn("m-4.index\n", rest)
+                self.assertNotIn("m-2", rest)
+                return
+        self.skipTest("no mount namespace to be had here: " + done.stderr)
+
+    @place.local_only
     def test_prune_reports_what_cannot_be_removed(self):
         self.copies([1, 2, 3])
         os.makedirs(self.path("m-1.meta/inside"))  # nothing removes that
