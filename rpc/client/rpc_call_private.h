@@ -148,6 +148,9 @@ typedef struct {
   gint64 deadline_us;
 } MusterRpcOutcome;
 
+/* How the error of a call that got no answer begins; the address and the cause follow. */
+#define MUSTER_NO_ANSWER_FROM "no answer from "
+
 /* Extracts the cause from gRPC's text for a call that got no answer. *code becomes UNAVAILABLE, or
  * UNAUTHENTICATED for an invalid server certificate. Borrowed from text, or static. */
 const char *muster_rpc_cause (const char *text, MusterRpcCredentials *credentials,

@@ -13,7 +13,6 @@
 #include <grpc/support/time.h>
 
 /* What errors of a server that can't be reached begin with. */
-#define NO_ANSWER_FROM "no answer from "
 
 /* Queues kept for later unary calls; more threads than this at once create their own. */
 #define MAX_IDLE_QUEUES 16
@@ -288,8 +287,9 @@ static void
 set_timeout_error (MusterRpcClient *self, gint64 waited_us, GError **error)
 {
   g_autofree char *waited = muster_format_duration (waited_us);
-  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, NO_ANSWER_FROM "'%s' in %s%s", self->address,
-               waited, muster_rpc_client_is_connected (self) ? "" : ": no gRPC connection");
+  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, MUSTER_NO_ANSWER_FROM "'%s' in %s%s",
+               self->address, waited,
+               muster_rpc_client_is_connected (self) ? "" : ": no gRPC connection");
 }
 
 static void
@@ -332,7 +332,8 @@ was_cut_off (grpc_status_code status, const char *text)
 static const char *
 cause_behind_gateway (const char *text)
 {
-  return g_str_has_prefix (text, NO_ANSWER_FROM) ? text + strlen (NO_ANSWER_FROM) : NULL;
+  return g_str_has_prefix (text, MUSTER_NO_ANSWER_FROM) ? text + strlen (MUSTER_NO_ANSWER_FROM)
+                                                        : NULL;
 }
 
 void
@@ -359,7 +360,7 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
     const char *cause = muster_rpc_cause (text, self->credentials, &code);
     if (muster_rpc_is_unconnected (text))
       muster_rpc_client_note_unreachable (self);
-    muster_fail (error, code, NO_ANSWER_FROM "'%s': %s", self->address, cause);
+    muster_fail (error, code, MUSTER_NO_ANSWER_FROM "'%s': %s", self->address, cause);
   } else if (*text == '\0')
     muster_fail (error, muster_error_from_wire (outcome->status),
                  "'%s' answered '%s' without details", self->address,

@@ -3,6 +3,7 @@
  * waits. */
 #include "rpc/server/proxy_private.h"
 
+#include "base/log_bounded_private.h"
 #include "rpc/client/rpc_call_private.h"
 #include "rpc/server/rpc_server_state_private.h"
 
@@ -74,6 +75,53 @@ is_servers (const MusterRpcUnary *unary, const char *text)
          !g_strv_contains (ends, text);
 }
 
+static char *
+with_own_flags (const char *text)
+{
+  static const char *const flags[][2] = {{" --token-file", " the gateway's --master-token-file"},
+                                         {" --tls-ca", " the gateway's --master-tls-ca"},
+                                         {" --tls-cert", " the gateway's --master-tls-cert"},
+                                         {" --tls-key", " --master-tls-key"}};
+  GString *own = g_string_new (text);
+  for (gsize i = 0; i < G_N_ELEMENTS (flags); i++)
+    g_string_replace (own, flags[i][0], flags[i][1], 0);
+  return g_string_free (own, FALSE);
+}
+
+GError *
+muster_rpc_proxy_refusal (const GError *error, const char *address)
+{
+  const gboolean lacks_role = muster_error_is (error, MUSTER_ERROR_PERMISSION_DENIED) &&
+                              strstr (error->message, "needs the role '") != NULL;
+  const gboolean is_unanswered = g_str_has_prefix (error->message, MUSTER_NO_ANSWER_FROM);
+  if (g_str_has_prefix (error->message, "the gateway ") || /* one behind this one says so */
+      (!lacks_role && !is_unanswered && !muster_error_is (error, MUSTER_ERROR_UNAUTHENTICATED)))
+    return NULL;
+  g_autofree char *text = with_own_flags (error->message);
+  if (muster_error_is (error, MUSTER_ERROR_UNAVAILABLE))
+    return g_error_new_literal (MUSTER_ERROR, error->code, text);
+  if (is_unanswered)
+    return g_error_new (MUSTER_ERROR, error->code, "the gateway gets no answer from its master %s",
+                        text + strlen (MUSTER_NO_ANSWER_FROM));
+  return g_error_new (MUSTER_ERROR, error->code, "the gateway is refused by its master '%s': %s%s",
+                      address, text,
+                      lacks_role ? "; give the gateway another --master-token-file" : "");
+}
+
+static void
+explain_refusal (MusterRpcProxied *self)
+{
+  GError *refusal =
+      muster_rpc_proxy_refusal (self->error, muster_rpc_client_address (self->client));
+  if (refusal == NULL)
+    return;
+  g_error_free (self->error);
+  self->error = refusal;
+  if (!muster_error_is (refusal, MUSTER_ERROR_UNAVAILABLE))
+    muster_log_at_most (0, G_LOG_LEVEL_WARNING, "master-refuses", "MESSAGE", "%s",
+                        refusal->message);
+}
+
 /* An UNAVAILABLE that the server sent keeps its text; otherwise the server itself can't be reached.
  */
 static void
@@ -86,6 +134,7 @@ set_error (MusterRpcProxied *self)
     self->error = g_error_new_literal (domain, MUSTER_ERROR_UNAVAILABLE, text);
   else
     muster_rpc_client_set_error (self->client, &unary->outcome, NULL, &self->error);
+  explain_refusal (self);
 }
 
 /* While it exists, gRPC cancels it at its caller's end, which the answer brings; that costs a tenth

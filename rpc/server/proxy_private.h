@@ -36,8 +36,14 @@ void muster_rpc_call_proxy (MusterRpcCall *self, MusterRpcClient *client, Muster
                             gpointer user_data);
 
 /* The call's error, or NULL if it was answered. If the server can't be reached, the text names it
- * and the cause, as in muster_rpc_client_call (); a status of that server keeps its text. */
+ * and the cause, as in muster_rpc_client_call (); a status of that server keeps its text, unless it
+ * is muster_rpc_proxy_refusal (). */
 const GError *muster_rpc_proxied_error (const MusterRpcProxied *self);
+
+/* An error of a call to the server at address, by a gateway, as its own clients should read it:
+ * they can't change what the gateway shows that server. (transfer full) (nullable): it isn't about
+ * that. */
+GError *muster_rpc_proxy_refusal (const GError *error, const char *address);
 /* The response, or NULL if there is an error; borrowed. */
 const MusterRpcMessage *muster_rpc_proxied_response (const MusterRpcProxied *self);
 

@@ -144,6 +144,40 @@ MUSTER_TEST (Roles, readers_look_only_at_a_gateway)
   readers_look_only (TRUE);
 }
 
+/* What the gateway shows its master, its clients can't change. */
+MUSTER_TEST (Roles, a_gateway_says_that_it_is_refused_itself)
+{
+  static const struct {
+    const char *token, *why;
+    MusterError code;
+  } cases[] = {
+      {"looks",
+       "': CreateSession needs the role 'run', and this token has 'read'; give the gateway another "
+       "--master-token-file",
+       MUSTER_ERROR_PERMISSION_DENIED},
+      {"stale", "': wrong token; set the gateway's --master-token-file to the server's token",
+       MUSTER_ERROR_UNAUTHENTICATED},
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_auto (Fixture) f = {0};
+    fixture_start (&f, FALSE);
+    g_autofree char *behind = g_steal_pointer (&f.address);
+    g_autoptr (MusterMaster) remote = connect_to (behind, cases[i].token);
+    f.gateway = serve (remote, &f.address);
+    g_autoptr (MusterMaster) client = connect_to (f.address, "rules");
+    heard_begin (G_LOG_LEVEL_WARNING);
+    g_autoptr (GError) error = NULL;
+
+    MUSTER_EXPECT_NULL (new_session (client, &error));
+
+    g_autofree char *words =
+        g_strconcat ("the gateway is refused by its master '", behind, cases[i].why, NULL);
+    MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, cases[i].code, words);
+    MUSTER_EXPECT_EQ (heard_count ("master-refuses", NULL), 1u);
+    heard_end ();
+  }
+}
+
 static void
 a_chief_resets_its_own_model (gboolean by_gateway)
 {
