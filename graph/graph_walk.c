@@ -69,14 +69,54 @@ muster_graph_calls (MusterGraph *self, gsize node)
   return g_strv_contains (calls, op_of (self, node));
 }
 
+/* --- what is passed on --- */
+
+/* Whether a node passes its first input on: a variable itself, or at least its value. */
+static gboolean
+passes_on (const MusterNode *node, gboolean is_variable)
+{
+  static const char *const references[] = {"RefEnter", "RefIdentity", "RefSwitch", NULL};
+  static const char *const tensors[] = {"Enter", "Identity", "Switch", NULL};
+  static const char *const values[] = {"ReadVariableOp", "Snapshot", NULL};
+  const char *op = node->kind->op;
+  if (g_strv_contains (references, op))
+    return TRUE;
+  if (g_strv_contains (tensors, op))
+    return !is_variable || muster_node_dtype (node, "T", MUSTER_INVALID) == MUSTER_RESOURCE;
+  return !is_variable && g_strv_contains (values, op);
+}
+
+static gssize
+find_origin (MusterGraph *graph, gsize node, gsize input, gboolean is_variable)
+{
+  const MusterNode *def = muster_graph_node (graph, node);
+  for (int i = 0; i < LONGEST_PATH; i++) {
+    if (input >= def->n_input || muster_node_input_is_control (def, input))
+      return -1;
+    const gsize from = muster_node_input (def, input, NULL);
+    def = muster_graph_node (graph, from);
+    if (!passes_on (def, is_variable))
+      return (gssize)from;
+    input = 0;
+  }
+  return -1;
+}
+
+gssize
+muster_graph_origin (MusterGraph *self, gsize node, gsize input)
+{
+  return find_origin (self, node, input, FALSE);
+}
+
+/* --- what is written --- */
+
 static gboolean
 takes_a_variable (MusterGraph *graph, gsize node)
 {
   const MusterNode *def = muster_graph_node (graph, node);
   for (gsize i = 0; i < def->n_input; i++) {
-    int output;
-    const gsize from = muster_node_input (def, i, &output);
-    if (output >= 0 && strcmp (op_of (graph, from), "VarHandleOp") == 0)
+    const gssize from = find_origin (graph, node, i, TRUE);
+    if (from >= 0 && strcmp (op_of (graph, (gsize)from), "VarHandleOp") == 0)
       return TRUE;
   }
   return FALSE;
@@ -103,26 +143,8 @@ muster_graph_writes (MusterGraph *self, gsize node)
          (muster_graph_calls (self, node) && takes_a_variable (self, node));
 }
 
-gssize
-muster_graph_origin (MusterGraph *self, gsize node, gsize input)
-{
-  static const char *const pass[] = {"Identity", "ReadVariableOp", "Enter",
-                                     "RefEnter", "Snapshot",       NULL};
-  const MusterNode *def = muster_graph_node (self, node);
-  for (int i = 0; i < LONGEST_PATH; i++) {
-    if (input >= def->n_input || muster_node_input_is_control (def, input))
-      return -1;
-    const gsize from = muster_node_input (def, input, NULL);
-    def = muster_graph_node (self, from);
-    if (!g_strv_contains (pass, def->kind->op))
-      return (gssize)from;
-    input = 0;
-  }
-  return -1;
-}
-
-/* An op that applies a gradient writes its variable and the optimizer's, which come first and
- * directly; the others write their first input. */
+/* An op that applies a gradient writes its variable and the optimizer's; the others write their
+ * first input. */
 void
 muster_graph_written (MusterGraph *self, gsize node, GArray *written)
 {
@@ -134,13 +156,112 @@ muster_graph_written (MusterGraph *self, gsize node, GArray *written)
   const gboolean has_several =
       muster_graph_calls (self, node) || begins_with_one_of (def->kind->op, several);
   for (gsize i = 0; i < (has_several ? def->n_input : MIN (def->n_input, 1)); i++) {
-    if (muster_node_input_is_control (def, i))
-      continue;
-    const gssize from = has_several ? (gssize)muster_node_input (def, i, NULL)
-                                    : muster_graph_origin (self, node, i);
+    const gssize from = find_origin (self, node, i, has_several);
     if (from < 0 || !g_strv_contains (variables, op_of (self, (gsize)from)))
       continue;
     const gsize variable = (gsize)from;
     g_array_append_val (written, variable);
   }
+}
+
+/* --- branches --- */
+
+static gboolean
+is_one_of (const char *op, const char *name, const char *reference)
+{
+  return strcmp (op, name) == 0 || strcmp (op, reference) == 0;
+}
+
+/* In how many conditionals' branches an input is. A Switch leads into a branch, but not that of a
+ * loop. */
+static gint
+input_level (MusterGraph *graph, const gint *levels, const MusterNode *node, gsize i)
+{
+  const gsize from = muster_node_input (node, i, NULL);
+  const MusterNode *def = muster_graph_node (graph, from);
+  const gint level = MAX (levels[from], 0);
+  return muster_node_input_is_control (node, i) ||
+                 !is_one_of (def->kind->op, "Switch", "RefSwitch") || def->n_input < 2 ||
+                 strcmp (op_of (graph, muster_node_input (def, 1, NULL)), "LoopCond") == 0
+             ? level
+             : level + 1;
+}
+
+static gint
+level_of (MusterGraph *graph, const gint *levels, gsize node)
+{
+  const MusterNode *def = muster_graph_node (graph, node);
+  gint level = 0;
+  gboolean ends_branch = is_one_of (def->kind->op, "Merge", "RefMerge");
+  for (gsize i = 0; i < def->n_input; i++) {
+    level = MAX (level, input_level (graph, levels, def, i));
+    ends_branch = ends_branch && !is_one_of (op_of (graph, muster_node_input (def, i, NULL)),
+                                             "NextIteration", "RefNextIteration");
+  }
+  return ends_branch ? MAX (level - 1, 0) : level;
+}
+
+enum { UNSEEN = -2, OPEN = -1 };
+
+/* Sets the level of a node, and of those before it that have none. */
+static void
+find_level (MusterGraph *graph, gint *levels, gsize from)
+{
+  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (gsize));
+  g_array_append_val (stack, from);
+  while (stack->len > 0) {
+    const gsize at = g_array_index (stack, gsize, stack->len - 1);
+    const MusterNode *node = muster_graph_node (graph, at);
+    const gboolean is_first = levels[at] == UNSEEN;
+    if (!is_first)
+      g_array_set_size (stack, stack->len - 1);
+    if (levels[at] == OPEN)
+      levels[at] = level_of (graph, levels, at);
+    if (!is_first)
+      continue;
+    levels[at] = OPEN;
+    for (gsize i = 0; i < node->n_input; i++) {
+      const gsize input = muster_node_input (node, i, NULL);
+      if (levels[input] == UNSEEN)
+        g_array_append_val (stack, input);
+    }
+  }
+}
+
+/* The first Merge that runs a node; -1: none. */
+static gssize
+find_merge (MusterGraph *graph, gsize of)
+{
+  const gsize n = muster_graph_n_nodes (graph);
+  g_autofree guint8 *follows = g_malloc0 (n);
+  gboolean changed = follows[of] = TRUE;
+  while (changed) {
+    changed = FALSE;
+    for (gsize node = 0; node < n; node++) {
+      const MusterNode *def = muster_graph_node (graph, node);
+      for (gsize i = 0; i < def->n_input && !follows[node]; i++)
+        changed |= follows[node] = follows[muster_node_input (def, i, NULL)];
+      if (node != of && follows[node] && is_one_of (def->kind->op, "Merge", "RefMerge"))
+        return (gssize)node;
+    }
+  }
+  return -1;
+}
+
+gsize
+muster_graph_whole_of_branch (MusterGraph *self, gsize node)
+{
+  const gsize n = muster_graph_n_nodes (self);
+  g_autofree gint *levels = g_new (gint, n);
+  gsize at = node;
+  for (gsize i = 0; i < n; i++)
+    levels[i] = UNSEEN;
+  for (int i = 0; i < LONGEST_PATH; i++) {
+    find_level (self, levels, at);
+    const gssize merge = levels[at] > 0 ? find_merge (self, at) : (gssize)at;
+    if (merge < 0 || (gsize)merge == at)
+      return merge < 0 ? node : at;
+    at = (gsize)merge;
+  }
+  return node;
 }

@@ -34,4 +34,8 @@ void muster_graph_written (MusterGraph *self, gsize node, GArray *variables);
  * the read of a variable; -1 if there is no such input. */
 gssize muster_graph_origin (MusterGraph *self, gsize node, gsize input);
 
+/* The Merge that runs a node in a branch of a conditional, if the branch is taken, and that runs in
+ * any case. The node itself if it isn't in a branch, or no Merge runs it. */
+gsize muster_graph_whole_of_branch (MusterGraph *self, gsize node);
+
 G_END_DECLS

@@ -60,6 +60,7 @@ weigh (MusterGraph *graph, gsize op, const guint8 *updates)
 static gssize
 find_update_of_most (MusterGraph *graph, const guint8 *updates)
 {
+  static const char *const groups[] = {"NoOp", "Merge", NULL};
   const gsize n = muster_graph_n_nodes (graph);
   g_autofree guint8 *inner = g_malloc0 (n + 1);
   gsize most = 0, n_tried = 0;
@@ -71,7 +72,7 @@ find_update_of_most (MusterGraph *graph, const guint8 *updates)
   for (gsize i = n; i-- > 0 && n_tried < MOST_TRIED;) {
     const MusterNode *node = muster_graph_node (graph, i);
     if (inner[i] || g_str_has_prefix (node->name, "muster/") ||
-        !(muster_graph_writes (graph, i) || strcmp (node->kind->op, "NoOp") == 0))
+        !(muster_graph_writes (graph, i) || g_strv_contains (groups, node->kind->op)))
       continue;
     n_tried++;
     const gsize weight = weigh (graph, i, updates);

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 
 import numpy as np
@@ -258,6 +259,53 @@ class Savers(peer.TestCase):
             path = self.count()
         said = peer.muster_json("inspect", path)["completed"]
         self.assertIn("doesn't save the table 'counts'", "".join(fact["text"] for fact in said))
+
+
+class Branches(peer.TestCase):
+    """Optimizers in branches of a conditional, as of a program that skips a step whose gradients aren't finite."""
+
+    def setUp(self):
+        self.place = self.folder()
+        rows = np.ones([8, 1], np.float32)
+        rows[2] = np.nan
+        np.save(os.path.join(self.place, "x.npy"), rows)
+
+    def guard(self, kind, use_resource):
+        """A graph, its path, and the op that its program runs."""
+        x = v1.placeholder(tf.float32, [None, 1], name="x")
+        w = v1.get_variable("w", [1, 1], initializer=v1.ones_initializer(), use_resource=use_resource)
+        step = v1.train.create_global_step()
+        optimizers = v1.train.GradientDescentOptimizer(0.5), v1.train.MomentumOptimizer(0.25, 0.5)
+        gradients = optimizers[0].compute_gradients(tf.reduce_mean(tf.matmul(x, w), name="loss"), [w])
+        if kind == "no collection":
+            collected = v1.get_collection_ref("train_op")
+        apply = [lambda of=of: of.apply_gradients(gradients, step) for of in optimizers]
+        is_finite = tf.reduce_all(tf.math.is_finite(gradients[0][0]))
+        either = lambda: v1.cond(step < 3, *apply, name="either")
+        train = v1.cond(is_finite, apply[0] if kind == "one" else either, tf.no_op, name="guard")
+        if kind == "no collection":
+            del collected[:]
+        path = os.path.join(self.place, kind.replace(" ", "_") + ".meta")
+        v1.train.export_meta_graph(path)
+        return path, train
+
+    def test_a_step_runs_the_conditional(self):
+        for kind in "one", "two", "no collection":
+            for use_resource in False, True:
+                with self.subTest(kind, use_resource=use_resource), tf.Graph().as_default(), v1.Session() as session:
+                    path, train = self.guard(kind, use_resource)
+                    session.run(v1.global_variables_initializer())
+                    for row in np.load(os.path.join(self.place, "x.npy")):
+                        session.run(train, {"x:0": [row]})
+                    self.assertEqual(["guard/Merge"], [fact["name"] for fact in peer.muster_json("inspect", path)["train op"]])
+                    run = tempfile.mkdtemp(dir=self.place)
+                    peer.muster("train", "--meta-graph=" + path, "--master=local", "--feed=x:0=@" + os.path.join(self.place, "x.npy"),
+                                "--batch-size=1", "--epochs=1", "--checkpoint-dir=" + run,
+                                *["--train-op=guard/Merge"] * (kind == "no collection"))
+                    saved = v1.train.load_checkpoint(run)
+                    self.assertEqual(7, saved.get_tensor("global_step"))
+                    for variable in v1.global_variables():
+                        np.testing.assert_array_equal(session.run(variable), saved.get_tensor(variable.op.name))
 
 
 class Inspect(peer.TestCase):

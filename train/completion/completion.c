@@ -381,11 +381,28 @@ add_saver (Completion *self, GError **error)
   return TRUE;
 }
 
+static void
+note_branches (Completion *self, const char *const *train_ops)
+{
+  MusterGraph *graph = muster_meta_graph_graph (self->meta_graph);
+  const char *const *items =
+      self->is_asked ? train_ops : muster_meta_graph_collection (self->meta_graph, "train_op");
+  for (; items != NULL && *items != NULL; items++) {
+    const gssize at = muster_graph_find_named (graph, *items);
+    const gsize whole = at >= 0 ? muster_graph_whole_of_branch (graph, (gsize)at) : 0;
+    if (at >= 0 && whole != (gsize)at)
+      note (self,
+            "a step runs '%s' instead of '%s', which is in a branch of it that isn't always taken",
+            muster_graph_node (graph, whole)->name, *items);
+  }
+}
+
 /* FALSE without an error: the train ops stay as they are. */
 static gboolean
 choose_train_ops (Completion *self, const char *const *train_ops, GError **error)
 {
   g_autoptr (GError) conflict = NULL;
+  note_branches (self, train_ops);
   self->ops = muster_train_ops_find (self->meta_graph, train_ops, error);
   if (self->ops == NULL || muster_train_ops_check (self->meta_graph, self->ops, &conflict))
     return self->ops != NULL;

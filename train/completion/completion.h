@@ -16,8 +16,9 @@ G_BEGIN_DECLS
  * The meta graph with what it lacks for a training, in this order:
  *
  * - one train op, in the collection "train_op": if there are several, `muster/train`, which runs
- *   all of them that no other one runs. An op that a queue runner runs isn't one. Of the graph of a
- *   SyncReplicasOptimizer: the op that it returned, and the ops of its tokens
+ *   all of them that no other one runs. An op that a queue runner runs isn't one. The conditional
+ *   replaces an op in one of its branches. Of the graph of a SyncReplicasOptimizer: the op that it
+ *   returned, and the ops of its tokens
  * - variables that the train ops write and no collection has: they are global ones, initialised and
  *   saved with the others
  * - a global step, if it trains and has none that is an integer; and `muster/train` advances the

@@ -42,7 +42,8 @@ static gboolean
 add_op (GPtrArray *found, MusterGraph *graph, const char *item, gboolean is_asked,
         const guint8 *queued, GError **error)
 {
-  const gssize at = muster_graph_find_named (graph, item);
+  const gssize named = muster_graph_find_named (graph, item);
+  const gssize at = named >= 0 ? (gssize)muster_graph_whole_of_branch (graph, (gsize)named) : named;
   const char *op = at >= 0 ? muster_graph_node (graph, (gsize)at)->name : NULL;
   if (at < 0 && is_asked)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
