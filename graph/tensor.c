@@ -290,7 +290,6 @@ muster_tensor_new_borrowed (MusterDType dtype, int n_dims, const gint64 *dims, g
                             gsize size, GDestroyNotify released, gpointer user_data, GError **error)
 {
   muster_require_array (error, NULL, data, size);
-  muster_require (error, NULL, released);
   gint64 n_elements;
   gsize n_bytes;
   if (!check_shape (dtype, n_dims, dims, &n_elements, &n_bytes, error) ||
@@ -299,7 +298,7 @@ muster_tensor_new_borrowed (MusterDType dtype, int n_dims, const gint64 *dims, g
   MusterTensor *self;
   if (size == 0 || !is_aligned (data, dtype)) {
     self = muster_tensor_new_from_data (dtype, n_dims, dims, data, size, error);
-    if (self != NULL)
+    if (self != NULL && released != NULL)
       released (user_data);
     return self;
   }
@@ -477,7 +476,8 @@ muster_tensor_ref (MusterTensor *self)
 static void
 end_loan (Loan *loan)
 {
-  loan->released (loan->user_data);
+  if (loan->released != NULL)
+    loan->released (loan->user_data);
   g_free (loan);
 }
 

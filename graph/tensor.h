@@ -467,8 +467,8 @@ char *muster_tensor_to_string (const MusterTensor *self, gint64 limit);
  * @dims: (array length=n_dims) (nullable): their sizes
  * @data: the elements' memory, aligned or not
  * @size: its bytes
- * @released: (scope async) (closure user_data): called once, on any thread, when nobody references
- *   the memory any more
+ * @released: (scope async) (closure user_data) (nullable): called once, on any thread, when nobody
+ *   references the memory any more
  * @user_data: for @released
  * @error: return location for an error
  *

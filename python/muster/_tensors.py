@@ -66,10 +66,6 @@ def _numpy_dtype(dtype):
     return _numpy().dtype(object if dtype == Muster.DType.STRING else _TYPES[dtype][0])
 
 
-def _let_go(array):
-    """The last reference to borrowed memory is gone; PyGObject held the array for this call."""
-
-
 def _bits_of_bfloat16(array):
     """Rounded as muster_bfloat16_from_float () does, since NumPy has no such type."""
     numpy = _numpy()
@@ -89,7 +85,8 @@ def _converted(array, dtype, wanted):
 
 
 def _from_array(value, wanted):
-    """A tensor that borrows an array's memory; of a copy where the array isn't in row-major order or has another type than is wanted."""
+    """A tensor that borrows an array's memory, and keeps the array as long as this object of it lives; of a copy where the array isn't in
+    row-major order or has another type than is wanted."""
     array = _numpy().asarray(value)  # of what isn't one, too: only NumPy reads its interface right
     kind = array.dtype.str
     dtype = None if array.dtype.names else _BY_TYPESTR.get(kind)
@@ -102,7 +99,9 @@ def _from_array(value, wanted):
     if dtype != wanted or not array.flags.c_contiguous:
         array = _converted(array, dtype, wanted)
     address = array.__array_interface__["data"][0]
-    return Muster.Tensor.new_borrowed(wanted, list(array.shape), address, array.nbytes, _let_go, array)
+    tensor = Muster.Tensor.new_borrowed(wanted, list(array.shape), address, array.nbytes, None)  # PyGObject never frees a function's closure
+    tensor._lent = array
+    return tensor
 
 
 def _flatten(value, into):

@@ -433,6 +433,9 @@ MUSTER_TEST (tensor, borrows_only_what_it_can_use)
                                                   count_release, &n_released, &error) == NULL);
   MUSTER_EXPECT_TRUE (muster_error_is (error, MUSTER_ERROR_INVALID_ARGUMENT));
   MUSTER_EXPECT_EQ (n_released, 0);
+  g_autoptr (MusterTensor) untold =
+      muster_tensor_new_borrowed (MUSTER_INT8, 1, DIMS (12), lent, sizeof lent, NULL, NULL, NULL);
+  MUSTER_EXPECT_TRUE (muster_tensor_data (untold) == lent);
   char *odd = lent + ((guintptr)lent % 4 == 1 ? 2 : 1);
   odd += (guintptr)odd % 4 == 0;
   g_autoptr (MusterTensor) copy = muster_tensor_new_borrowed (MUSTER_FLOAT, 1, DIMS (2), odd, 8,

@@ -28,6 +28,12 @@ def address(of):
     return of.__array_interface__["data"][0]
 
 
+def resident():
+    """The bytes of this process in memory."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def state(*shape):
     """v, a variable that "set" sets to the placeholder "new"; "same" is what was fed, through a Reshape and an Identity."""
     builder = Muster.GraphBuilder.new()
@@ -218,6 +224,19 @@ class Steps(case.TestCase):
         del given
         gc.collect()
         self.assertIsNone(alive())
+
+    def test_feeding_arrays_takes_no_memory(self):
+        session, given = state(2), numpy.zeros(2, "f4")
+
+        def grown(n=20000):
+            before = resident()
+            for _ in range(n):
+                session.run("same:0", {"new:0": given})
+                Muster.Tensor(given)
+            return resident() - before
+
+        grown(2000)
+        self.assertLess(min(grown() for _ in range(2)), 2 << 20)  # 50 bytes for each
 
     def test_what_is_kept_of_a_fed_array_is_a_copy(self):
         session = state(1000)

@@ -225,8 +225,9 @@ def _compose(graph, fetches, feeds, targets):
     structure = _Fetches(step).add(fetches)
     for target in [targets] if isinstance(targets, str) else targets:
         step.target(target)
-    for name, value in (feeds or {}).items():
-        step.feed(name, _typed(graph, name, value))
+    step._fed = [_typed(graph, name, value) for name, value in (feeds or {}).items()]  # with the arrays that they borrow
+    for name, value in zip(feeds or {}, step._fed):
+        step.feed(name, value)
     return step, structure
 
 
