@@ -2,6 +2,9 @@
 #include "saver/run_private.h"
 
 #include "base/require_private.h"
+#include "checkpoint/state/checkpoint_record_private.h"
+#include "checkpoint/store/storage_failure_private.h"
+#include "saver/directory/free_space_private.h"
 #include "saver/saver_private.h"
 #include "saver/tiered.h"
 
@@ -46,6 +49,35 @@ begin_in_fast_tiers (MusterSaver *self, MusterStorage *storage, MusterLease *lea
   return TRUE;
 }
 
+/* On a disk without a free byte not even the claim can be written: what the next save would give up
+ * goes before it. */
+static gboolean
+claim (MusterSaver *self, MusterLease *lease, const char *directory, const char *resumed_prefix,
+       gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  GError *failure = NULL;
+  if (muster_saver_claim_tiers (self, directory, deadline_us, cancellable, &failure))
+    return TRUE;
+  g_autofree char *record = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
+  g_autofree char *restored = resumed_prefix != NULL ? g_path_get_basename (resumed_prefix) : NULL;
+  const MusterNewCheckpoint made = {.directory = (char *)directory, .prefix = record, .step = -1};
+  const MusterSpaceCheck space = {.home = &self->directory,
+                                  .lease = lease,
+                                  .made = &made,
+                                  .directory = directory,
+                                  .restored = restored,
+                                  .deadline_us = deadline_us,
+                                  .cancellable = cancellable};
+  if (!muster_storage_failure_is_full (failure) ||
+      !muster_checkpoint_directory_make_room (&self->directory, &space,
+                                              muster_saver_estimate_bytes (self))) {
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+  g_error_free (failure);
+  return muster_saver_claim_tiers (self, directory, deadline_us, cancellable, error);
+}
+
 gboolean
 muster_saver_begin_run (MusterSaver *self, const char *directory, const char *resumed_prefix,
                         gint64 resumed_step, gint64 deadline_us, GCancellable *cancellable,
@@ -67,7 +99,7 @@ muster_saver_begin_run (MusterSaver *self, const char *directory, const char *re
                          .resumed_step = resumed_prefix != NULL
                                              ? muster_checkpoint_step (resumed_prefix)
                                              : resumed_step};
-  return muster_saver_claim_tiers (self, directory, deadline_us, cancellable, error) &&
+  return claim (self, lease, directory, resumed_prefix, deadline_us, cancellable, error) &&
          muster_saver_check_restored (self, directory, resumed_prefix, deadline_us, cancellable,
                                       error) &&
          begin_in_fast_tiers (self, storage, lease, directory, &run, deadline_us, cancellable,

@@ -221,8 +221,8 @@ muster_saver_claim_tiers (MusterSaver *self, const char *directory, gint64 deadl
   return TRUE;
 }
 
-/* With a lease, begin_run () makes the claim. Until then the directory's record tells whether
- * the model on the master is its own. */
+/* With a lease, or where the disk is full, begin_run () makes the claim. Until then the directory's
+ * record tells whether the model on the master is its own. */
 gboolean
 muster_saver_take_directory (MusterSaver *self, MusterLease *lease, const char *directory,
                              gint64 deadline_us, GCancellable *cancellable, GError **error)
@@ -234,8 +234,14 @@ muster_saver_take_directory (MusterSaver *self, MusterLease *lease, const char *
   if (self->is_empty)
     return TRUE;
   muster_saver_set_lease (self, lease);
-  if (lease == NULL)
-    return muster_saver_claim_tiers (self, directory, deadline_us, cancellable, error);
+  if (lease == NULL) {
+    g_autoptr (GError) failure = NULL;
+    if (muster_saver_claim_tiers (self, directory, deadline_us, cancellable, &failure) ||
+        muster_storage_failure_is_full (failure))
+      return TRUE;
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
   g_autoptr (MusterStorage) storage =
       muster_storage_bound (self->storage, deadline_us, self->clock, cancellable);
   return muster_storage_make_directory (storage, directory, error) &&

@@ -26,7 +26,8 @@ typedef struct {
   MusterLease *lease;              /* (not owned) (nullable) under this lease, */
   const MusterNewCheckpoint *made; /* (not owned) for this checkpoint */
   const char *directory;
-  guint64 bytes; /* space needed */
+  const char *restored; /* (nullable) the name of the one that the run was restored from */
+  guint64 bytes;        /* space needed */
   gint64 deadline_us;
   GCancellable *cancellable; /* (nullable) */
   gint64 started_us;

@@ -80,7 +80,8 @@ is_spare (const Room *self, MusterStorage *storage, const MusterCheckpointRecord
   g_autofree char *latest = g_path_get_basename (state->latest);
 
   return strcmp (directory, self->space->directory) == 0 && strcmp (name, latest) != 0 &&
-         g_strcmp0 (name, record->life) != 0 && g_strcmp0 (prefix, self->whole) != 0 &&
+         g_strcmp0 (name, record->life) != 0 && g_strcmp0 (name, self->space->restored) != 0 &&
+         g_strcmp0 (prefix, self->whole) != 0 &&
          !muster_checkpoint_is_read (storage, prefix) && size_of (storage, prefix) > 0;
 }
 

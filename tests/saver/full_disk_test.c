@@ -272,6 +272,54 @@ MUSTER_TEST (Room, is_made_on_a_disk_without_a_free_byte)
   MUSTER_EXPECT_STREQ (before, "2; 1 listed");
 }
 
+/* A job that starts on a disk without a free byte; what is enough for the save that follows. */
+static gboolean
+start_on_full_disk (Story *story, MusterSaverOptions options, const char *resumed, GError **error)
+{
+  g_autofree char *meta = below_tmpdir ("model.ckpt-1.meta");
+  g_autofree char *from = below_tmpdir (resumed);
+  MusterSaver *saver;
+  begin_again (story, options);
+  saver = story->f.saver;
+  g_autofree char *large = g_strnfill (muster_saver_estimate_bytes (saver), 'x');
+  MUSTER_EXPECT_TRUE (g_file_set_contents (meta, large, -1, NULL));
+  muster_narrow_storage_fill (story->disk, muster_test_tmpdir (), 0);
+  return muster_saver_take_directory (saver, NULL, muster_test_tmpdir (), MUSTER_WAIT_FOREVER, NULL,
+                                      error) &&
+         muster_saver_begin_run (saver, muster_test_tmpdir (), from, -1, MUSTER_WAIT_FOREVER, NULL,
+                                 error);
+}
+
+MUSTER_TEST (Room, is_made_for_the_claim_of_a_job_that_starts)
+{
+  g_auto (Story) story = {0};
+  g_autoptr (GError) error = NULL;
+
+  (void)start_on_full_disk (&story, keep_one, "model.ckpt-2", &error);
+
+  g_autofree char *there = steps_there ();
+  g_autoptr (MusterCheckpointRecord) after = record ();
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (there, "2");
+  MUSTER_EXPECT_TRUE (after->chief != NULL && after->run != NULL);
+}
+
+MUSTER_TEST (Room, is_not_made_for_a_claim_by_what_the_rules_keep_or_the_run_was_restored_from)
+{
+  const MusterSaverOptions keep_three = {.max_to_keep = 3};
+  for (int i = 0; i < 2; i++) {
+    g_auto (Story) story = {0};
+    g_autoptr (GError) error = NULL;
+
+    MUSTER_EXPECT_FALSE (start_on_full_disk (&story, i == 0 ? keep_three : keep_one,
+                                             i == 0 ? "model.ckpt-2" : "model.ckpt-1", &error));
+
+    g_autofree char *there = steps_there ();
+    MUSTER_EXPECT_STREQ (there, "1 2");
+    MUSTER_EXPECT_ERROR (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC);
+  }
+}
+
 MUSTER_TEST (Room, is_made_when_the_disk_fills_up_in_the_middle)
 {
   g_auto (Story) story = {0};
