@@ -144,7 +144,6 @@ MUSTER_TEST (Save, numbers_step_0_and_leaves_the_number_out_below)
   MUSTER_EXPECT_TRUE (g_str_has_suffix (none, "/model.ckpt"));
 }
 
-/* SAV.48 */
 /* The directory's record doesn't hold it, and would be set aside as damaged by each save. */
 MUSTER_TEST (Save, refuses_a_step_that_leaves_no_space_to_count_further)
 {
@@ -163,6 +162,7 @@ MUSTER_TEST (Save, refuses_a_step_that_leaves_no_space_to_count_further)
   MUSTER_EXPECT_NULL (strstr (files, ".bad"));
 }
 
+/* SAV.48 */
 MUSTER_TEST (Save, leaves_the_meta_graph_out_when_asked)
 {
   g_auto (Fixture) f = set_up ();
