@@ -11,10 +11,17 @@
 #define MOST_PICKED 64 /* elements of a list */
 
 gboolean
+muster_feed_is_own (const MusterNode *node)
+{
+  return g_str_has_prefix (node->name, "muster/");
+}
+
+gboolean
 muster_feed_is_needed (const MusterNode *node)
 {
-  return strcmp (node->kind->op, "Placeholder") == 0 ||
-         strcmp (node->kind->op, "PlaceholderV2") == 0;
+  return (strcmp (node->kind->op, "Placeholder") == 0 ||
+          strcmp (node->kind->op, "PlaceholderV2") == 0) &&
+         !muster_feed_is_own (node);
 }
 
 const MusterNode *

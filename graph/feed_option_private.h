@@ -28,7 +28,10 @@ gboolean muster_feed_is_sparse (const MusterFeedUsers *users, const MusterNode *
 /* What it takes if it doesn't take rows: "1", "true", "text", "[1,1]". (transfer full) */
 char *muster_feed_example (const MusterFeedUsers *users, const MusterNode *placeholder);
 
-/* TRUE for a placeholder that fails unless it is fed. */
+/* TRUE for one that muster has added and feeds itself, as a position. */
+gboolean muster_feed_is_own (const MusterNode *node);
+
+/* TRUE for another placeholder that fails unless it is fed. */
 gboolean muster_feed_is_needed (const MusterNode *node);
 
 /* Such a placeholder that an op or a tensor needs; NULL: none. */

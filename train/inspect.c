@@ -124,7 +124,7 @@ add_placeholders (MusterInspect *self)
     const MusterNode *node = muster_graph_node (self->graph, i);
     if (!muster_feed_is_needed (node) && strcmp (node->kind->op, "PlaceholderWithDefault") != 0)
       continue;
-    if (savers[i] && !self->trains_by[i])
+    if (muster_feed_is_own (node) || (savers[i] && !self->trains_by[i]))
       continue;
     g_autofree char *feed = g_strconcat (node->name, ":0", NULL);
     g_autofree char *type = muster_feed_type (self->graph, node);

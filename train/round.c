@@ -82,6 +82,10 @@ check (const MusterTraining *training, GError **error)
   else if (training->is_elastic && training->min_tasks > 0 && !has_positions (training))
     wrong = "min_tasks needs batches with positions, as tasks without them don't wait between "
             "steps; feed batches and leave without_positions unset, or unset min_tasks";
+  else if (!has_positions (training) &&
+           muster_position_n_tasks (muster_scaffold_meta_graph (training->session.scaffold)) > 0)
+    wrong = "the graph has positions, as a training with them wrote it, but this one has none; "
+            "feed rows of batches with positions, or use the graph without them";
   else if (sets_own (&training->session))
     wrong = "a training has hooks, observers, a saver, will_run, will_feed and waiting of its own; "
             "don't set those of its session";

@@ -359,6 +359,19 @@ class Inspect(peer.TestCase):
                     self.assertIn("loss:0 float[] = ", said)
                 shutil.rmtree(self.path("run"))
 
+    def test_a_graph_that_a_training_wrote_is_trained_again(self):
+        """It has placeholders of muster's own, for positions."""
+        self.follow(self.commands(self.model([]))["train"])
+        os.rename(self.path("run/model.ckpt-2.meta"), self.path("again.meta"))
+        shutil.rmtree(self.path("run"))
+        self.assertEqual({"x:0", "in/y:0", "keep_prob:0", "unused:0"},
+                         {fact["name"] for fact in peer.muster_json("inspect", self.path("again.meta"))["placeholder"]})
+        command = self.commands(self.path("again.meta"))["train"]
+        self.follow(command)
+        self.assertEqual(2, v1.train.load_checkpoint(self.path("run")).get_tensor("global_step"))
+        said = peer.muster(*[word.replace("@", "@" + self.place + "/") for word in command], "--no-positions", code=3)
+        self.assertIn("the graph has positions", said)
+
     def incomplete(self, kind):
         """A graph without a saver; without a step; with two train ops that are one step, or that can't be."""
         x = v1.placeholder(tf.float32, [None, 2], name="x")
