@@ -281,12 +281,13 @@ static void
 log_stop (MusterServer *self, gint64 grace_us)
 {
   MusterLimitUse steps;
+  const guint n_sessions = muster_sessions_size (self->sessions);
   muster_limits_read (self->limits, MUSTER_LIMIT_STEPS, &steps);
-  muster_log (G_LOG_LEVEL_INFO, "stop", "MUSTER_SESSIONS",
-              MUSTER_LOG_INT (muster_sessions_size (self->sessions)), "MUSTER_STEPS",
-              MUSTER_LOG_INT (steps.used), "MUSTER_SECONDS", MUSTER_LOG_SECONDS (grace_us),
-              "MESSAGE", "stopping: %u sessions, %" G_GUINT64_FORMAT " steps in progress",
-              muster_sessions_size (self->sessions), steps.used);
+  muster_log (G_LOG_LEVEL_INFO, "stop", "MUSTER_SESSIONS", MUSTER_LOG_INT (n_sessions),
+              "MUSTER_STEPS", MUSTER_LOG_INT (steps.used), "MUSTER_SECONDS",
+              MUSTER_LOG_SECONDS (grace_us), "MESSAGE",
+              "stopping: %u session%s, %" G_GUINT64_FORMAT " step%s in progress", n_sessions,
+              n_sessions == 1 ? "" : "s", steps.used, steps.used == 1 ? "" : "s");
 }
 
 static void

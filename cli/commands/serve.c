@@ -162,8 +162,9 @@ status_of (MusterServer *server)
 {
   MusterServerCounts counts;
   muster_server_count (server, &counts);
-  return g_strdup_printf ("serving: %u sessions, %u waiting, %u of %u models ready",
-                          counts.sessions, counts.watchers, counts.ready, counts.models);
+  return g_strdup_printf ("serving: %u session%s, %u waiting, %u of %u model%s ready",
+                          counts.sessions, counts.sessions == 1 ? "" : "s", counts.watchers,
+                          counts.ready, counts.models, counts.models == 1 ? "" : "s");
 }
 
 /* Waits for one of the signals, at most until until_us. Returns its number, or -1. */
@@ -358,6 +359,25 @@ fail (const GError *error)
   return muster_cli_exit_of (error);
 }
 
+/* Refuses an address that two options name: the second can't listen on it. */
+static gboolean
+check_distinct (const MusterServeOptions *options, GError **error)
+{
+  const char *others[] = {options->health_listen, options->http};
+  static const char *const names[] = {"health-listen", "http"};
+  for (gsize i = 0; i < G_N_ELEMENTS (others); i++) {
+    const gboolean is_taken =
+        others[i] != NULL && !g_str_has_suffix (others[i], ":0") &&
+        (g_strv_contains ((const char *const *)options->addresses, others[i]) ||
+         (i > 0 && g_strcmp0 (others[i], others[0]) == 0));
+    if (is_taken)
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "%s: the server listens on '%s' for another option, too; use another",
+                          muster_serve_options_name (options, names[i]), others[i]);
+  }
+  return TRUE;
+}
+
 /* Checks all that can be without taking a port, which a server that is running may hold. */
 static MusterExit
 check_config (MusterServeOptions *options)
@@ -370,7 +390,8 @@ check_config (MusterServeOptions *options)
   const gboolean is_server = muster_serve_options_server (options, &server, &error);
   if (is_server && options->cluster == NULL) /* a task of a cluster has its port for itself */
     master = muster_serve_options_master (options, &error);
-  if (error != NULL || !muster_serve_may_listen (&server, options->addresses, &error) ||
+  if (error != NULL || !check_distinct (options, &error) ||
+      !muster_serve_may_listen (&server, options->addresses, &error) ||
       (options->health_listen != NULL &&
        !muster_address_parse (options->health_listen, &host, &port, &error)) ||
       (options->http != NULL && !muster_server_may_listen (&server, options->http, &error)))

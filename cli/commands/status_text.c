@@ -37,7 +37,7 @@ add_first_row (const Muster__StatusResponse *status)
   g_autoptr (GString) text = g_string_new (NULL);
   gsize n_ready = 0;
   for (gsize i = 0; i < status->n_models; i++)
-    n_ready += muster_status_state (status, status->models[i]).kind == MUSTER_STATUS_GOOD;
+    n_ready += status->models[i]->ready;
   if (status->n_models == 0) {
     g_string_append (text, "up  no chief has ever registered");
   } else if (status->n_models == 1) {

@@ -79,7 +79,8 @@ note_restart (Task *self, GCancellable *cancellable)
       g_strdup_printf ("%s was restarted, and its variables are gone", self->name);
   g_autoptr (GPtrArray) lost = muster_sessions_take_lost (server->sessions, self->seen_us, why);
   muster_log (G_LOG_LEVEL_MESSAGE, "task-restarted", "MUSTER_TASK", self->name, "MUSTER_SESSIONS",
-              MUSTER_LOG_INT (lost->len), "MESSAGE", "%s: %u sessions are lost", why, lost->len);
+              MUSTER_LOG_INT (lost->len), "MESSAGE", "%s: %u session%s lost", why, lost->len,
+              lost->len == 1 ? " is" : "s are");
   muster_announce_service_doubt (server->announcing);
   close_sessions (server, lost, cancellable);
 }

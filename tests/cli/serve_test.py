@@ -85,6 +85,27 @@ def get(url):
             return error.code, error.read().decode()
 
 
+class ModelsTest(unittest.TestCase):
+    def run_muster(self, *words):
+        return subprocess.run([peer.MUSTER, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=PATIENCE, check=False).stdout
+
+    def test_status_and_doctor_count_the_same_ones_as_ready(self):
+        with Serve() as served:
+            at, graph = served.at["serving"], "--meta-graph=" + DIGITS
+            trains = subprocess.Popen(
+                [peer.MUSTER, "train", "--master=" + at, graph, "--feed=x:0=@" + X, "--feed=y:0=@" + Y, "--steps=1000000000",
+                 "--model=preempted"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=peer.die_with_parent)
+            self.run_muster("wait", "--master=" + at, "--model=preempted", "--for=step>=1", "--timeout=%d" % PATIENCE)
+            trains.terminate()
+            self.assertEqual(trains.wait(PATIENCE), 6)
+            self.run_muster("prepare", "--master=" + at, graph, "--model=prepared")
+            self.run_muster("finish", "--master=" + at, "--model=over")
+
+            self.assertIn("up  2 of 3 models ready", self.run_muster("status", at))
+            self.assertIn(", 2 of 3 models ready", self.run_muster("doctor", at))
+
+
 class ManagedTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(dir="/tmp")
@@ -100,7 +121,7 @@ class ManagedTest(unittest.TestCase):
                 [peer.MUSTER, "wait", "--meta-graph=" + DIGITS, "--master=" + served.at["serving"],
                  "--timeout=4"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 env={k: v for k, v in os.environ.items() if k != "NOTIFY_SOCKET"})
-            self.manager.hear("STATUS=serving: 1 sessions, 1 waiting, 0 of 0 models ready")
+            self.manager.hear("STATUS=serving: 1 session, 1 waiting, 0 of 0 models ready")
             self.assertEqual(waiting.wait(PATIENCE), 1)
             self.manager.hear(nobody)
             self.assertEqual(served.end(), 0)

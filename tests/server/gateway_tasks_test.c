@@ -166,7 +166,7 @@ MUSTER_TEST (GatewayTasks, tell_those_that_wait_when_one_is_restarted)
 
   MUSTER_EXPECT_FALSE (muster_watch_next (watch, &readiness, NULL, &error));
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED, WHY);
-  MUSTER_EXPECT_TRUE (heard_wait ("task-restarted", "ps:0 was restarted*: 1 sessions are lost"));
+  MUSTER_EXPECT_TRUE (heard_wait ("task-restarted", "ps:0 was restarted*: 1 session is lost"));
   heard_end ();
 }
 
