@@ -282,9 +282,14 @@ parse (Own *self, MusterCliOptions *options, char **argv, GError **error)
        "terminal, elsewhere only at changes)",
        "[=TIME]"},
       {NULL}};
-  g_auto (GStrv) with_ready = muster_cli_allow_no_value (argv, "--ready");
-  g_auto (GStrv) words = muster_cli_allow_no_value (with_ready, "--watch");
+  g_auto (GStrv) with_ready = muster_cli_allow_no_value (argv, "--ready", error);
+  g_auto (GStrv) words =
+      with_ready != NULL ? muster_cli_allow_no_value (with_ready, "--watch", error) : NULL;
   g_auto (GStrv) rest = NULL;
+  if (words == NULL) {
+    g_prefix_error (error, "status: ");
+    return FALSE;
+  }
   if (!muster_cli_parse ((int)g_strv_length (words), words, "TARGET", summary, entries,
                          MUSTER_CLI_TIMEOUT | MUSTER_CLI_SHORT | MUSTER_CLI_JSON |
                              MUSTER_CLI_SECURITY,

@@ -116,8 +116,9 @@ gboolean muster_cli_check_path (const char *option, const char *path, GError **e
 gboolean muster_cli_check_directory (const char *option, const char *path, GError **error);
 
 /* Gives each word of argv that is flag ("--ready") an empty value ("--ready="), for an option whose
- * value may be left out: GOption would take the next word. (transfer full) */
-char **muster_cli_allow_no_value (char *const *argv, const char *flag);
+ * value may be left out: GOption would take the next word. NULL if that is there already.
+ * (transfer full) */
+char **muster_cli_allow_no_value (char *const *argv, const char *flag, GError **error);
 
 /* Parses "30", "30s", "10m", "2h", "500ms" to microseconds, "forever" to MUSTER_WAIT_FOREVER. */
 gboolean muster_cli_duration (const char *text, gint64 *duration_us, GError **error);

@@ -164,16 +164,18 @@ add_switch (GPtrArray *arguments, const char *key, const char *origin, const cha
 }
 
 static gboolean
-add_list (MusterConfigFile *self, GPtrArray *arguments, const char *key, GError **error)
+add_list (MusterConfigFile *self, GPtrArray *arguments, const char *key, const char *origin,
+          GError **error)
 {
   gsize n;
   g_auto (GStrv) values = g_key_file_get_string_list (self->keys, self->group, key, &n, error);
   for (gsize i = 0; values != NULL && i < n; i++) {
-    g_strstrip (values[i]);
-    if (*values[i] != '\0')
-      add_argument (arguments, key, values[i]);
+    if (*g_strstrip (values[i]) == '\0')
+      return fail_for_value (origin, "", "a value in each place of the list", error);
+    add_argument (arguments, key, values[i]);
   }
-  return values != NULL;
+  return values != NULL &&
+         (n > 0 || fail_for_value (origin, "", "a value, or remove the line", error));
 }
 
 static gboolean
@@ -182,7 +184,7 @@ add_values (MusterConfigFile *self, GPtrArray *arguments, const GOptionEntry *en
 {
   const char *key = entry->long_name;
   if (entry->arg == G_OPTION_ARG_STRING_ARRAY || entry->arg == G_OPTION_ARG_FILENAME_ARRAY)
-    return add_list (self, arguments, key, error);
+    return add_list (self, arguments, key, origin, error);
   g_autofree char *value = g_key_file_get_string (self->keys, self->group, key, error);
   if (value == NULL)
     return FALSE;

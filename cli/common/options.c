@@ -60,16 +60,27 @@ muster_cli_duration (const char *text, gint64 *duration_us, GError **error)
                       "invalid duration '%s' (use 30, 500ms, 10m, 2h or forever)", text);
 }
 
-char **
-muster_cli_allow_no_value (char *const *argv, const char *flag)
+static gboolean
+fail_for_empty (GError **error, const char *option)
 {
-  char **words = g_strdupv ((char **)argv);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "%s is empty; is a variable of the script unset?", option);
+}
+
+char **
+muster_cli_allow_no_value (char *const *argv, const char *flag, GError **error)
+{
+  g_autofree char *empty = g_strconcat (flag, "=", NULL);
+  g_auto (GStrv) words = g_strdupv ((char **)argv);
   for (char **it = words; *it != NULL && strcmp (*it, "--") != 0; it++)
-    if (strcmp (*it, flag) == 0) {
+    if (strcmp (*it, empty) == 0) {
+      fail_for_empty (error, flag);
+      return NULL;
+    } else if (strcmp (*it, flag) == 0) {
       g_free (*it);
-      *it = g_strconcat (flag, "=", NULL);
+      *it = g_strdup (empty);
     }
-  return words;
+  return g_steal_pointer (&words);
 }
 
 gboolean
@@ -341,26 +352,12 @@ check_shared (const char *command, MusterCliWants wants, const char *target, GEr
                       command, target);
 }
 
-/* An empty name is the whole server to its health service, which is always ready. */
-static gboolean
-check_models (const char *command, const MusterCliOptions *options, GError **error)
-{
-  gboolean is_empty = options->model != NULL && *options->model == '\0';
-  for (char **model = options->models; model != NULL && *model != NULL; model++)
-    is_empty |= **model == '\0';
-  return !is_empty ||
-         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "%s: --model is empty; is a variable of the script unset?", command);
-}
-
 /* Reads what wants asks for beside the words, and requires it. */
 static gboolean
 check_common (const char *command, MusterCliWants wants, MusterCliOptions *options, GError **error)
 {
   if (options->models != NULL)
     options->model = g_strdup (options->models[0]);
-  if (!check_models (command, options, error))
-    return FALSE;
   const gboolean is_named = (wants & MUSTER_CLI_BY_NAME) && options->model != NULL;
   if ((wants & MUSTER_CLI_META_GRAPH) && !is_named &&
       !need (command,
@@ -417,12 +414,35 @@ suggest_option (const char *usage, const GArray *entries, GError *error)
   error->message = g_strconcat (before, meant, NULL);
 }
 
+/* Nothing is named by an empty text: a path would be the working directory, a model the whole
+ * server. "[=TIME]" may lack its value. */
+static gboolean
+check_not_empty (const GArray *entries, GError **error)
+{
+  for (guint i = 0; i < entries->len; i++) {
+    const GOptionEntry *it = &g_array_index (entries, GOptionEntry, i);
+    const gboolean is_list =
+        it->arg == G_OPTION_ARG_STRING_ARRAY || it->arg == G_OPTION_ARG_FILENAME_ARRAY;
+    const gboolean is_text = it->arg == G_OPTION_ARG_STRING || it->arg == G_OPTION_ARG_FILENAME;
+    if ((!is_list && !is_text) || it->arg_description[0] == '[')
+      continue;
+    char *alone[] = {is_text ? *(char **)it->arg_data : NULL, NULL};
+    char **values = is_text ? alone : *(char ***)it->arg_data;
+    for (; values != NULL && *values != NULL; values++)
+      if (**values == '\0') {
+        g_autofree char *option = g_strconcat ("--", it->long_name, NULL);
+        return fail_for_empty (error, option);
+      }
+  }
+  return TRUE;
+}
+
 /* Parses the options of words; the others go to *rest, or are refused where that is NULL. */
 static gboolean
-parse_words (GOptionContext *context, MusterCliWants wants, const MusterCliOptions *options,
-             char ***words, char ***rest, GError **error)
+parse_words (GOptionContext *context, const GArray *entries, MusterCliWants wants,
+             const MusterCliOptions *options, char ***words, char ***rest, GError **error)
 {
-  if (!g_option_context_parse_strv (context, words, error) ||
+  if (!g_option_context_parse_strv (context, words, error) || !check_not_empty (entries, error) ||
       ((wants & MUSTER_CLI_LOG) &&
        !muster_cli_log_set (options->log_level, options->log_format, FALSE, error)))
     return FALSE;
@@ -456,7 +476,7 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
     exit ((int)muster_cli_leave (MUSTER_EXIT_DONE));
   }
   g_autoptr (GError) failure = NULL;
-  if (parse_words (context, wants, options, &words, rest, &failure))
+  if (parse_words (context, all, wants, options, &words, rest, &failure))
     return check_common (command, wants, options, error);
   suggest_option (usage, all, failure);
   g_propagate_prefixed_error (error, g_steal_pointer (&failure), "%s: ", command);

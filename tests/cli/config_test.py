@@ -75,7 +75,12 @@ class ConfigTest(peer.TestCase):
 
     def test_refuses_what_no_server_can_do(self):
         self.write("[serve]")
-        self.refuse("--expect: invalid name '' (use a model's name)", flags=["--expect="])
+        for name in "expect", "data-dir", "http-host", "tls-cert":
+            self.refuse("--%s is empty; is a variable of the script unset?" % name, flags=["--%s=" % name])
+        for lines in (["listen=localhost:1", "http=localhost:1"], ["health-listen=localhost:1", "http=localhost:1"]):
+            self.write("[serve]", *lines)
+            self.refuse(":3: http: the server listens on 'localhost:1' for another option, too")
+        self.write("[serve]")
         for line, words in [("http-host=a/b", "http-host: invalid name 'a/b' (use a host name)"),
                             ("role=worker=run", ":2: role gives roles to client certificates; set --tls-ca, "),
                             ("listen=localhost:1,unix:/tmp/a,localhost:1", "--listen has 'localhost:1' twice")]:
@@ -115,7 +120,11 @@ class ConfigTest(peer.TestCase):
                             ("insecure=yes", "insecure: invalid value 'yes' (use true or false)"),
                             ("chief-lease=soon", "chief-lease: invalid duration 'soon'"),
                             ("chief-lease=0", "chief-lease: invalid time '0' (use 1s or more)"),
-                            ("listen=", "listen: invalid value ''")]:
+                            ("listen=", "listen: invalid value ''"),
+                            ("expect=", "expect: invalid value '' (use a value, or remove the line)"),
+                            ("data-dir=", "data-dir: invalid value '' (use a value, or remove the line)"),
+                            ("data-dir=;/tmp", "data-dir: invalid value '' (use a value in each place of the list)"),
+                            ("data-dir=/tmp; ;/var", "data-dir: invalid value '' (use a value in each place of the list)")]:
             self.write("[serve]", line)
             self.refuse("%s:2: " % self.file, words)
 

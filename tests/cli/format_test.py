@@ -303,6 +303,17 @@ class Help(Case):
 
 
 class Usage(Case):
+    def test_an_empty_value_is_refused_by_its_option(self):
+        for command in COMMANDS:
+            options = re.findall(r"^  (--[a-z-]+)=", text("help", *command), re.M)
+            self.assertGreater(len(options), 0, command)
+            for option in options:
+                said = run(*command, option + "=", code=3).stderr.decode()
+                self.assertRegex(said, re.escape(option) + r"( is empty; is a variable of the script unset\?|: |$)")
+        for option in "--ready", "--watch":
+            said = run("status", option + "=", "grpc://localhost:1", code=3).stderr.decode()
+            self.assertEqual(said, "muster: status: %s is empty; is a variable of the script unset?\n" % option)
+
     def test_a_master_of_its_own_is_refused_where_others_have_a_part(self):
         for words in (["wait", DIGITS], ["save", DIGITS, "--checkpoint-dir=" + self.folder], ["finish", "--model=digits"]):
             for master in ("local", "tensorflow"):
