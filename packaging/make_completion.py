@@ -32,8 +32,10 @@ def value_of(name):
         return Value(FILES, [])
     if re.match(r"DIR\b", name):
         return Value(FOLDERS, [])
-    words = [word for word in name.split("|") if re.fullmatch(r"[a-z][a-z-]*", word)]
-    return Value(WORDS, words) if words else Value(ANY, [])
+    places = name.split("|")
+    words = [word for word in places if re.fullmatch(r"[a-z][a-z-]*", word)]
+    alone = all(re.fullmatch(r"[a-z][a-z-]*|[A-Z]+", place) for place in places)
+    return Value(WORDS, words) if words and alone else Value(ANY, [])
 
 
 def operand_of(command):
@@ -60,7 +62,7 @@ def options_of(command):
 
 def short(text):
     """What fits beside a name: without its default and its further sentences."""
-    return re.split(r" \((?:default|required)|; |\. ", text)[0]
+    return re.split(r" \([^()]*(?:default|required)|; |\. ", text)[0]
 
 
 def values_of(commands):

@@ -185,10 +185,12 @@ parse (Drain *self, MusterCliOptions *options, int argc, char **argv, GError **e
   const GOptionEntry entries[] = {{"grace", 0, 0, G_OPTION_ARG_STRING, &grace,
                                    "time for the saves, and for the tasks to hold (default: 30s)",
                                    "TIME"},
+                                  {"model", 0, 0, G_OPTION_ARG_STRING, &options->model,
+                                   "model that drains (default: all)", "NAME"},
                                   {NULL}};
   if (!muster_cli_parse (argc, argv, "TARGET", summary, entries,
                          MUSTER_CLI_TIMEOUT | MUSTER_CLI_SHORT | MUSTER_CLI_JSON |
-                             MUSTER_CLI_MODEL | MUSTER_CLI_SECURITY,
+                             MUSTER_CLI_SECURITY,
                          options, &rest, error))
     return FALSE;
   if (g_strv_length (rest) != 1)

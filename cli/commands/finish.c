@@ -115,7 +115,7 @@ finish (const MusterCliOptions *options, gint64 step)
 int
 muster_cli_finish (int argc, char **argv)
 {
-  gint64 step = -1;
+  gint64 step = MUSTER_CLI_NOT_GIVEN;
   g_auto (MusterCliOptions) options = {0};
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
@@ -131,6 +131,11 @@ muster_cli_finish (int argc, char **argv)
                              MUSTER_CLI_SHARED,
                          &options, NULL, &error))
     return muster_cli_fail (error);
+  if (step != MUSTER_CLI_NOT_GIVEN && step < 0) {
+    muster_fail (&error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "finish: --step=%" G_GINT64_FORMAT " is out of range (use 0 or more)", step);
+    return muster_cli_fail (error);
+  }
   if (options.model == NULL) {
     fprintf (stderr,
              "muster: finish needs --model=NAME or --meta-graph=FILE; see `muster help finish`\n");

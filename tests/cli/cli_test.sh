@@ -53,6 +53,7 @@ expect 3 "invalid --cluster 'ps:0' (use TASK=HOST:PORT)" $muster prepare --meta-
 expect 3 "--cluster" $muster prepare --meta-graph=$fixtures/digits.meta --master=local --cluster=ps:0=nowhere
 expect 3 "one TARGET" $muster status
 expect 3 "invalid master 'nonsense://x'" $muster status nonsense://x
+expect 3 "finish: --step=-1 is out of range (use 0 or more)" $muster finish --model=digits --master=grpc://127.0.0.1:1 --step=-1
 expect 3 "needs --model=NAME" $muster finish --master=grpc://127.0.0.1:1
 expect 3 "--epoch must be 1" $muster prepare --meta-graph=$fixtures/digits.meta --master=local --epoch=-1
 expect 3 "fetch an op that reads it, such as 'global_step/Read/ReadVariableOp:0'" $muster run --meta-graph=$fixtures/digits.meta --master=local --fetch=global_step:0

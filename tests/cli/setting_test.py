@@ -3,6 +3,7 @@
 """A new setting is a member of a struct in a header and a line of its comment. tests/cli/BUILD adds `patience` so to a copy of
 tests/base/sample.h: everything else that a setting has is made of it."""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,29 @@ class NewSetting(unittest.TestCase):
         self.assertIn("--patience= ", made("make_completion.py", "bash"))
         self.assertIn("'--patience=-[%s of --name]:N: '" % SENTENCE, made("make_completion.py", "zsh"))
         self.assertIn("-l patience -x -d '%s of --name'" % SENTENCE, made("make_completion.py", "fish"))
+
+    def completed(self, shell, value, text):
+        """What completes an option --it, whose help has this value and text."""
+        fake = self.write("""#!/bin/sh
+case $1 in
+--help) printf 'Commands:\\n  try  to try\\n\\n' ;;
+*) printf 'Usage:\\n  muster try [OPTION…]\\n\\nTries.\\nOptions:\\n  --it=%s  %s\\n' ;;
+esac
+""" % (value, text))
+        os.chmod(fake, 0o700)
+        made = subprocess.run([sys.executable, "-B", "packaging/make_completion.py", fake, shell],
+                              capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+        return re.search({"zsh": r"--it=-(.*)'", "fish": r"-l it (.*)", "bash": r"'try --it'\) (.*) ;;|$"}[shell], made).group(1)
+
+    def test_offers_words_only_where_they_are_the_value(self):
+        self.assertEqual(self.completed("fish", "STEPS|auto", "how often"), "-x -a 'auto' -d 'how often'")
+        self.assertEqual(self.completed("zsh", "NAME[:OUTPUT]:max|min", "a metric"), "[a metric]:NAME[\\:OUTPUT]\\:max|min: ")
+        self.assertEqual(self.completed("fish", "NAME:max|min", "a metric"), "-x -d 'a metric'")
+        self.assertIsNone(self.completed("bash", "NAME:max|min", "a metric"))
+
+    def test_describes_itself_without_what_0_and_the_default_are(self):
+        for shell, described in ("zsh", "[number to keep]:N: "), ("fish", "-x -d 'number to keep'"):
+            self.assertEqual(self.completed(shell, "N", "number to keep (0: none; default: what that job used)"), described)
 
     def test_is_in_what_the_reference_and_other_languages_read(self):
         gir = self.write("")
