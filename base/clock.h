@@ -50,7 +50,7 @@ G_DECLARE_INTERFACE (MusterClock, muster_clock, MUSTER, CLOCK, GObject)
  * @random: see [method@Clock.random]
  *
  * What a clock implements. Implementations use a scale of their own: `now_us` returns an instant of
- * it, `wait_until` receives one.
+ * it, `wait_until` receives one. What a class lacks is the machine's clock's.
  */
 struct _MusterClockInterface {
   GTypeInterface parent;

@@ -24,7 +24,25 @@ const char *
 muster_master_target (MusterMaster *self)
 {
   g_return_val_if_fail (MUSTER_IS_MASTER (self), NULL);
-  return MUSTER_MASTER_GET_IFACE (self)->target (self);
+  const MusterMasterInterface *iface = MUSTER_MASTER_GET_IFACE (self);
+  const char *target = iface->target != NULL ? iface->target (self) : NULL;
+  return target != NULL ? target : G_OBJECT_TYPE_NAME (self);
+}
+
+/* A class in another language may lack any function. */
+static gboolean
+implements (MusterMaster *self, gboolean has, const char *function, GError **error)
+{
+  return has || muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "%s implements no %s ()",
+                             G_OBJECT_TYPE_NAME (self), function);
+}
+
+/* Returns what a function of the class has returned. */
+static gpointer
+result (MusterMaster *self, gpointer made, const char *function, GError **error)
+{
+  muster_require_error (error, made != NULL, G_OBJECT_TYPE_NAME (self), function);
+  return made;
 }
 
 MusterSession *
@@ -40,8 +58,11 @@ muster_master_create_session (MusterMaster *self, MusterGraph *graph, GBytes *co
                  muster_master_target (self));
     return NULL;
   }
-  return MUSTER_MASTER_GET_IFACE (self)->create_session (self, graph, config, deadline_us,
-                                                         cancellable, error);
+  const MusterMasterInterface *iface = MUSTER_MASTER_GET_IFACE (self);
+  if (!implements (self, iface->create_session != NULL, "create_session", error))
+    return NULL;
+  return result (self, iface->create_session (self, graph, config, deadline_us, cancellable, error),
+                 "create_session", error);
 }
 
 GPtrArray *
@@ -51,7 +72,11 @@ muster_master_list_devices (MusterMaster *self, gint64 deadline_us, GCancellable
   muster_require (error, NULL, self);
   if (!muster_deadline_check (deadline_us, error))
     return NULL;
-  return MUSTER_MASTER_GET_IFACE (self)->list_devices (self, deadline_us, cancellable, error);
+  const MusterMasterInterface *iface = MUSTER_MASTER_GET_IFACE (self);
+  if (!implements (self, iface->list_devices != NULL, "list_devices", error))
+    return NULL;
+  return result (self, iface->list_devices (self, deadline_us, cancellable, error), "list_devices",
+                 error);
 }
 
 gboolean
@@ -61,7 +86,11 @@ muster_master_reset (MusterMaster *self, const char *const *containers, gint64 d
   muster_require (error, FALSE, self);
   if (!muster_deadline_check (deadline_us, error))
     return FALSE;
-  return MUSTER_MASTER_GET_IFACE (self)->reset (self, containers, deadline_us, cancellable, error);
+  const MusterMasterInterface *iface = MUSTER_MASTER_GET_IFACE (self);
+  return implements (self, iface->reset != NULL, "reset", error) &&
+         muster_require_error (error,
+                               iface->reset (self, containers, deadline_us, cancellable, error),
+                               G_OBJECT_TYPE_NAME (self), "reset");
 }
 
 gulong
@@ -100,7 +129,9 @@ muster_master_remote (MusterMaster *self, gint64 deadline_us, GCancellable *canc
   if (!muster_deadline_check (deadline_us, error))
     return NULL;
   if (muster_master_is_remote (self))
-    return MUSTER_MASTER_GET_IFACE (self)->remote (self, deadline_us, cancellable, error);
+    return result (self,
+                   MUSTER_MASTER_GET_IFACE (self)->remote (self, deadline_us, cancellable, error),
+                   "remote", error);
   muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "'%s' isn't reached by gRPC",
                muster_master_target (self));
   return NULL;
@@ -116,7 +147,7 @@ muster_master_join (MusterMaster *self, const MusterJoin *join, gint64 deadline_
   muster_require (error, NULL, join->model);
   MusterMasterInterface *iface = MUSTER_MASTER_GET_IFACE (self);
   if (iface->join != NULL)
-    return iface->join (self, join, deadline_us, cancellable, error);
+    return result (self, iface->join (self, join, deadline_us, cancellable, error), "join", error);
   const char *target = muster_master_target (self);
   muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
                "'%s' keeps no members; start a server with `muster serve --master=%s`, and join at "
@@ -131,7 +162,8 @@ muster_master_set_coordinator (MusterMaster *self, MusterMaster *coordinator, GE
   muster_require (error, FALSE, self, coordinator);
   MusterMasterInterface *iface = MUSTER_MASTER_GET_IFACE (self);
   if (iface->set_coordinator != NULL)
-    return iface->set_coordinator (self, coordinator, error);
+    return muster_require_error (error, iface->set_coordinator (self, coordinator, error),
+                                 G_OBJECT_TYPE_NAME (self), "set_coordinator");
   return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
                       "'%s' isn't behind gRPC, so its job needs no coordinator",
                       muster_master_target (self));

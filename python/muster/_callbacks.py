@@ -48,11 +48,14 @@ def guarded(function, info, names, status_of):
         return function
     n, throws = _n_taken(function, names), info.can_throw_gerror()
     is_success = throws and int(_returns(info).get_tag()) == int(_gi.TypeTag.BOOLEAN)
+    is_due = throws and _returns(info).is_pointer() and not info.may_return_null()
 
     @functools.wraps(function)
     def call(*args):
         try:
             result = function(*args[:n])
+            if result is None and is_due:
+                raise TypeError("%s () returned None" % call.__name__)
         except GLib.Error as error:
             _raised.last = error
             raise

@@ -33,6 +33,41 @@ MUSTER_TEST (clock, draws_numbers_below_one)
   MUSTER_EXPECT_NEAR (sum / 1000, 0.5, 0.2);
 }
 
+/* --- a clock with nothing of its own --- */
+
+typedef GObject MusterLackingClock;
+typedef GObjectClass MusterLackingClockClass;
+
+static void
+muster_lacking_clock_init (MusterLackingClock *self G_GNUC_UNUSED)
+{
+}
+
+static void
+muster_lacking_clock_class_init (MusterLackingClockClass *klass G_GNUC_UNUSED)
+{
+}
+
+static GType muster_lacking_clock_get_type (void);
+G_DEFINE_TYPE_WITH_CODE (MusterLackingClock, muster_lacking_clock, G_TYPE_OBJECT,
+                         G_IMPLEMENT_INTERFACE (MUSTER_TYPE_CLOCK, NULL))
+
+MUSTER_TEST (clock, that_lacks_a_function_has_the_machines)
+{
+  g_autoptr (GObject) lacking = g_object_new (muster_lacking_clock_get_type (), NULL);
+  MusterClock *clock = MUSTER_CLOCK (lacking);
+  g_autoptr (GCancellable) cancelled = g_cancellable_new ();
+  g_autoptr (GError) error = NULL;
+  const gint64 now_us = muster_clock_now_us (clock);
+  MUSTER_EXPECT_LE (now_us, muster_clock_now_us (clock));
+  MUSTER_EXPECT_GT (muster_clock_wall_us (clock), 1577836800 * MUSTER_SECOND);
+  MUSTER_EXPECT_LT (muster_clock_random (clock), 1);
+  MUSTER_EXPECT_TRUE (muster_clock_wait_until (clock, now_us, NULL, &error));
+  g_cancellable_cancel (cancelled);
+  MUSTER_EXPECT_FALSE (muster_clock_wait_until (clock, MUSTER_WAIT_FOREVER, cancelled, &error));
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+}
+
 /* The number that a child draws next. */
 static double
 draw_in_child (MusterClock *clock)

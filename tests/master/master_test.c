@@ -11,6 +11,81 @@ ignore (gpointer user_data G_GNUC_UNUSED)
 {
 }
 
+/* --- a master whose class lacks every function, or whose functions do nothing --- */
+
+typedef GObject MusterHalfMaster;
+typedef GObjectClass MusterHalfMasterClass;
+
+static void
+muster_half_master_init (MusterHalfMaster *self G_GNUC_UNUSED)
+{
+}
+
+static void
+muster_half_master_class_init (MusterHalfMasterClass *klass G_GNUC_UNUSED)
+{
+}
+
+static void
+muster_half_master_master_init (MusterMasterInterface *iface G_GNUC_UNUSED)
+{
+}
+
+static GType muster_half_master_get_type (void);
+G_DEFINE_TYPE_WITH_CODE (MusterHalfMaster, muster_half_master, G_TYPE_OBJECT,
+                         G_IMPLEMENT_INTERFACE (MUSTER_TYPE_MASTER, muster_half_master_master_init))
+
+static const char *
+no_target (MusterMaster *self G_GNUC_UNUSED)
+{
+  return NULL;
+}
+
+static MusterSession *
+no_session (MusterMaster *self G_GNUC_UNUSED, MusterGraph *graph G_GNUC_UNUSED,
+            GBytes *config G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+            GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+  return NULL;
+}
+
+static gboolean
+no_reset (MusterMaster *self G_GNUC_UNUSED, const char *const *containers G_GNUC_UNUSED,
+          gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+          GError **error G_GNUC_UNUSED)
+{
+  return FALSE;
+}
+
+MUSTER_TEST (Master, that_implements_a_part_fails_in_the_rest)
+{
+  g_autoptr (GObject) half = g_object_new (muster_half_master_get_type (), NULL);
+  MusterMaster *master = MUSTER_MASTER (half);
+  MusterMasterInterface *iface = MUSTER_MASTER_GET_IFACE (master);
+  g_autoptr (GBytes) nothing = g_bytes_new (NULL, 0);
+  g_autoptr (MusterGraph) graph = muster_graph_new (nothing);
+  g_autoptr (GError) lacks = NULL, devices = NULL, reset = NULL, none = NULL, failed = NULL;
+  MUSTER_EXPECT_STREQ (muster_master_target (master), "MusterHalfMaster");
+  MUSTER_EXPECT_NULL (
+      muster_master_create_session (master, graph, NULL, MUSTER_WAIT_FOREVER, NULL, &lacks));
+  MUSTER_EXPECT_SAYS (lacks, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+                      "MusterHalfMaster implements no create_session ()");
+  MUSTER_EXPECT_NULL (muster_master_list_devices (master, MUSTER_WAIT_FOREVER, NULL, &devices));
+  MUSTER_EXPECT_ERROR (devices, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
+  MUSTER_EXPECT_FALSE (muster_master_reset (master, NULL, MUSTER_WAIT_FOREVER, NULL, &reset));
+  MUSTER_EXPECT_ERROR (reset, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
+  iface->target = no_target;
+  iface->create_session = no_session;
+  iface->reset = no_reset;
+  MUSTER_EXPECT_STREQ (muster_master_target (master), "MusterHalfMaster");
+  MUSTER_EXPECT_NULL (
+      muster_master_create_session (master, graph, NULL, MUSTER_WAIT_FOREVER, NULL, &none));
+  MUSTER_EXPECT_SAYS (none, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+                      "MusterHalfMaster: create_session () failed without an error");
+  MUSTER_EXPECT_FALSE (muster_master_reset (master, NULL, MUSTER_WAIT_FOREVER, NULL, &failed));
+  MUSTER_EXPECT_ERROR (failed, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
+}
+
 MUSTER_TEST (Master, of_a_target_with_or_without_a_scheme_is_remote)
 {
   static const char *const targets[] = {"grpc://localhost:2222", "localhost:2222"};

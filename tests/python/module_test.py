@@ -281,6 +281,30 @@ class Functions(case.TestCase):
             opened.run(scaffold.global_step())
         self.assertIsInstance(caught.exception.__cause__, ValueError)
 
+    def test_a_master_in_part_fails_in_the_rest(self):
+        class Half(GObject.Object, muster.Master):
+            def do_create_session(self, graph):
+                pass  # `return` is forgotten
+
+        scaffold, half = case.linreg(), Half()
+        with self.assertRaisesRegex(muster.Unknown, r"do_create_session \(\) returned None"):
+            half.create_session(scaffold.graph())
+        with self.assertRaisesRegex(muster.StatusError, r"do_create_session \(\) returned None"):
+            manage(scaffold).prepare_session(half, init_op=scaffold.init_op(), timeout=60)
+        with self.assertRaisesRegex(muster.Unimplemented, r"Half.* implements no list_devices \(\)"):
+            half.list_devices()
+        self.assertIn("Half", half.target())
+
+    def test_a_clock_in_part_is_the_machines_in_the_rest(self):
+        class Half(GObject.Object, muster.Clock):
+            def do_wall_us(self):
+                return 5
+
+        scaffold = case.linreg()
+        manager = muster.SessionManager(scaffold.graph(), ready_op=scaffold.ready_op(), clock=Half())
+        with self.assertRaises(muster.NotReady):
+            manager.wait_for_session(MusterEngine.Master.new(), timeout=0.1)
+
     def test_what_exits_is_raised_where_the_call_ends(self):
         seen, exits, saver = [], [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError("cancelled")], muster.Saver(case.linreg().meta_graph())
 
