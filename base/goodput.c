@@ -100,7 +100,7 @@ muster_goodput_text (const MusterGoodput *self)
     g_string_append_printf (text, "goodput %.1f %%: %s of %s lost (", percent, lost, total);
   append_starts (text, self);
   if (self->spent_us[MUSTER_TIME_PAUSED] > 0)
-    g_string_append_printf (text, "; waiting for tasks %s", paused);
+    g_string_append_printf (text, "; paused %s", paused);
   g_string_append_printf (text, "; saves %s)", saves);
   return g_string_free (text, FALSE);
 }

@@ -16,7 +16,7 @@ G_BEGIN_DECLS
  * @MUSTER_TIME_INITIALISING: the init ops, and preparations of the training
  * @MUSTER_TIME_RESTORING: restoring a checkpoint
  * @MUSTER_TIME_DOWN: from the last sign of a run to the start of the next
- * @MUSTER_TIME_PAUSED: no step, because the job waits for tasks
+ * @MUSTER_TIME_PAUSED: no step, because the job waits for tasks, or holds for a drain
  * @MUSTER_N_TIMES: the number of uses
  *
  * What a job's time is spent on.

@@ -100,13 +100,13 @@ muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *l
     g_free (self->goodput);
     self->goodput = muster_goodput_copy (later->goodput);
   }
-  if (later->durable_step < 0)
-    return;
-  self->durable_step = later->durable_step;
-  self->durable_age_us = later->durable_age_us;
-  put (&self->durable, later->durable);
-  if (later->step < 0) /* a save is announced at once, a step once a second */
-    self->step = MAX (self->step, later->durable_step);
+  if (later->durable_step >= 0) {
+    self->durable_step = later->durable_step;
+    self->durable_age_us = later->durable_age_us;
+    put (&self->durable, later->durable);
+  }
+  /* a save is announced at once, a step once a second, of what the chief had seen by then */
+  self->step = MAX (self->step, self->durable_step);
 }
 
 /* Compares everything except the age. */

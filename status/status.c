@@ -97,10 +97,15 @@ muster_status_chief (const Muster__Announcement *model)
   const char *phase = muster_chief_phase_name ((MusterChiefPhase)model->phase);
   g_autofree char *age = muster_format_duration (model->phase_age_us);
   g_autofree char *lost = muster_format_duration (model->lost_age_us);
+  g_autofree char *left = muster_format_duration (model->drain_left_us);
   if (model->phase == MUSTER__PHASE__OVER)
     return g_strdup_printf ("ended the job %s ago", age);
   if (model->alive && model->phase == MUSTER__PHASE__TRAINING && has (model->detail))
     return g_strdup_printf ("no session for %s: %s", age, model->detail);
+  if (model->alive && model->drain == MUSTER_DRAIN_SAVED)
+    return g_strdup_printf ("%s, holding for a drain%s%s", phase,
+                            model->drain_left_us > 0 ? " for another " : "",
+                            model->drain_left_us > 0 ? left : "");
   if (model->alive)
     return g_strdup_printf ("%s%s%s for %s", phase, has (model->detail) ? " " : "", model->detail,
                             age);

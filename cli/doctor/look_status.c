@@ -299,7 +299,8 @@ static const char *const remedies[MUSTER_N_TIMES] = {
     [MUSTER_TIME_INITIALISING] = "find out why it starts so often: read the chief's log",
     [MUSTER_TIME_RESTORING] = "find out why it starts so often: read the chief's log",
     [MUSTER_TIME_DOWN] = "start it again sooner, with a supervisor (systemd, Kubernetes, Slurm)",
-    [MUSTER_TIME_PAUSED] = "start more tasks, or all of them with a lower --min-tasks",
+    [MUSTER_TIME_PAUSED] =
+        "unless a drain paused it, start more tasks, or all of them with a lower --min-tasks",
 };
 
 static const char *

@@ -671,6 +671,19 @@ muster_announce_service_hold (MusterAnnounceService *self, const char *model, gi
   return models;
 }
 
+gint64
+muster_announce_service_hold_left_us (MusterAnnounceService *self, const char *model)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  Lease *lease = g_hash_table_lookup (self->leases, model);
+  if (lease == NULL)
+    return 0;
+  g_mutex_lock (&lease->lock);
+  const gint64 left_us = drain_left_us_locked (lease);
+  g_mutex_unlock (&lease->lock);
+  return MAX (left_us, 0);
+}
+
 static void
 drain (MusterRpcCall *call, GBytes *request, gpointer data)
 {

@@ -27,6 +27,8 @@ void muster_announce_service_drain (MusterAnnounceService *self);
  */
 GPtrArray *muster_announce_service_hold (MusterAnnounceService *self, const char *model,
                                          gint64 until_us);
+/* How long the tasks of a model are yet to hold; 0: no longer. */
+gint64 muster_announce_service_hold_left_us (MusterAnnounceService *self, const char *model);
 /* Ends all leases' streams, and grants no more. Idempotent. */
 void muster_announce_service_stop (MusterAnnounceService *self);
 

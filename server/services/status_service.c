@@ -7,6 +7,7 @@
 #include "server/core/drain.h"
 #include "server/core/server_private.h"
 #include "server/core/service.h"
+#include "server/services/announce_service.h"
 #include "server/services/announcement.h"
 #include "server/services/readiness_service.h"
 #include "server/services/status_watch.h"
@@ -139,15 +140,18 @@ fill_waiters (Muster__StatusResponse *response, Lists *lists, MusterReadinessSer
 }
 
 static void
-fill_models (Muster__StatusResponse *response, Lists *lists, MusterChiefRegistry *registry)
+fill_models (Muster__StatusResponse *response, Lists *lists, MusterServer *server)
 {
-  lists->chiefs = muster_chief_registry_list (registry);
+  lists->chiefs = muster_chief_registry_list (server->registry);
   guint n = lists->chiefs->len;
   lists->models = g_new (MusterAnnouncementMessage, n);
   lists->model_pointers = g_new (Muster__Announcement *, n);
   for (guint i = 0; i < n; i++) {
     lists->model_pointers[i] = &lists->models[i].message;
-    muster_server_fill_announcement (&lists->models[i], lists->chiefs->pdata[i]);
+    const MusterAnnouncement *chief = lists->chiefs->pdata[i];
+    muster_server_fill_announcement (&lists->models[i], chief);
+    lists->models[i].message.drain_left_us =
+        muster_announce_service_hold_left_us (server->announcing, chief->model);
   }
   response->models = lists->model_pointers;
   response->n_models = n;
@@ -261,7 +265,8 @@ fill_tasks (Muster__StatusResponse *response, Lists *lists, MusterServer *server
   }
 }
 
-/* Returns since when a chief trains whose job doesn't wait for tasks; now_us if none does. */
+/* Returns since when a chief trains whose job doesn't wait for tasks, and whose tasks don't hold
+ * for a drain; now_us if none does. */
 static gint64
 training_since_us (MusterServer *server, gint64 now_us)
 {
@@ -272,6 +277,7 @@ training_since_us (MusterServer *server, gint64 now_us)
     if (chief->alive && chief->phase == MUSTER_CHIEF_TRAINING &&
         !muster_readiness_hub_waits_for_tasks (server->hub, chief->model))
       since_us = MIN (since_us, now_us - chief->phase_age_us);
+        chief->drain != MUSTER_DRAIN_SAVED &&
   }
   return since_us;
 }
@@ -317,7 +323,7 @@ muster_server_status_new (MusterServer *server)
   fill_steps (response, server, now_us);
   fill_limits (response, &self->lists, server->limits);
   fill_waiters (response, &self->lists, server->readiness);
-  fill_models (response, &self->lists, server->registry);
+  fill_models (response, &self->lists, server);
   fill_jobs (response, &self->lists, server);
   fill_tasks (response, &self->lists, server, now_us);
   return self;

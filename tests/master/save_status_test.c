@@ -120,6 +120,8 @@ MUSTER_TEST (Announcement, of_a_save_brings_its_step_where_that_was_not_announce
   muster_announcement_merge (&kept, &step);
   muster_announcement_merge (&kept, &save);
   MUSTER_EXPECT_EQ (kept.step, 200);
+  muster_announcement_merge (&kept, &step); /* what its chief has seen, which then holds */
+  MUSTER_EXPECT_EQ (kept.step, 200);
   step.step = 230;
   muster_announcement_merge (&kept, &step);
   save.durable_step = 210; /* it was copied to another tier meanwhile */

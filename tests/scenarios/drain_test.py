@@ -108,10 +108,14 @@ class DrainTest(processes.TestCase):
             task.expect('"event":"step"')
         drained = peer.muster("drain", target, "--grace=1h")
         step = int(re.match(r"drained digits: step (\d+) is durable", drained).group(1))
+        shown = self.status(target)
+        self.assertIn("training, holding for a drain for another ", shown)
+        self.assertNotIn("no step has ended", shown)
         for task, says in (worker, "nothing to save"), (chief, "step %d was durable after" % step):
             task.signal(signal.SIGTERM)
             self.assertEqual(task.wait(PATIENCE), 6, task.text())
             self.assertIn(says, self.events(task, "preempted")[-1]["preemption"])
+        self.assertGreater(self.events(chief, "preempted")[-1]["goodput"]["seconds"]["paused"], 0)
         self.assertRegex(self.status(target), r"preempted .* ago, while training, last durable step %d " % step)
 
     def test_on_request_says_that_no_chief_trains_or_saves(self):

@@ -200,6 +200,30 @@ MUSTER_TEST (Drain, on_request_names_a_model_that_has_no_chief)
   MUSTER_EXPECT_ERROR (over, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
 }
 
+/* Its tasks train no step for a while, as they were asked to. */
+MUSTER_TEST (Drain, is_in_the_status_and_no_stall)
+{
+  g_auto (Served) s = served_start ();
+  g_autoptr (MusterSession) session = served_session (&s, NULL);
+  g_autoptr (MusterLease) lease = served_claim (session, NULL);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) before = muster_arena_new (), after = muster_arena_new ();
+  MUSTER_EXPECT_TRUE (served_run (session, "init", &error));
+  MUSTER_EXPECT_TRUE (
+      muster_lease_announce_phase (lease, MUSTER_CHIEF_TRAINING, test_deadline (), NULL, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  const Muster__StatusResponse *status = served_status (&s, before);
+  MUSTER_EXPECT_EQ (status->models[0]->drain_left_us, (gint64)0);
+
+  MUSTER_EXPECT_TRUE (ask (&s, "", 300 * MUSTER_SECOND, &error));
+  MUSTER_EXPECT_TRUE (announce (lease, MUSTER_DRAIN_SAVED));
+  g_usleep (1000);
+
+  status = served_status (&s, after);
+  MUSTER_EXPECT_GT (status->models[0]->drain_left_us, (gint64)0);
+  MUSTER_EXPECT_EQ (status->stalled_us, (gint64)0);
+}
+
 /* Is the next chief asked, too? */
 static gboolean
 is_next_asked (MusterChiefDrain drain)

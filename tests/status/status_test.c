@@ -2,6 +2,7 @@
 #include "status/status.h"
 
 #include "base/clock.h"
+#include "master/announcement.h"
 #include "tests/gtest_shim.h"
 
 static Muster__Member
@@ -48,6 +49,21 @@ MUSTER_TEST (StatusChief, that_is_lost_has_its_last_phase_unless_a_reset_cleared
 
   MUSTER_EXPECT_STREQ (training, "lost 30.0 s ago, while training");
   MUSTER_EXPECT_STREQ (cleared, "lost 30.0 s ago");
+}
+
+MUSTER_TEST (StatusChief, that_holds_for_a_drain_has_how_long_yet)
+{
+  Muster__Announcement model = MUSTER__ANNOUNCEMENT__INIT;
+  model.alive = TRUE;
+  model.phase = MUSTER__PHASE__TRAINING;
+  model.drain = MUSTER_DRAIN_SAVED;
+  model.drain_left_us = 20 * MUSTER_SECOND;
+  g_autofree char *holding = muster_status_chief (&model);
+  model.drain_left_us = 0;
+  g_autofree char *ending = muster_status_chief (&model);
+
+  MUSTER_EXPECT_STREQ (holding, "training, holding for a drain for another 20.0 s");
+  MUSTER_EXPECT_STREQ (ending, "training, holding for a drain");
 }
 
 /* The state of a model whose chief trains and whose job waits for tasks, or doesn't. */

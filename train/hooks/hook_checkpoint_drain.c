@@ -156,7 +156,7 @@ muster_checkpoint_hook_await_end (MusterHook *hook, MusterRunContext *context, G
     return FALSE;
   if (!muster_drain_watch_is_saved (&self->drain))
     return TRUE;
-  const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_WAITING);
+  const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_PAUSED);
   const gboolean is_there = muster_drain_watch_await_end (&self->drain, &call, self->scaffold,
                                                           self->saver, requested (self), error);
   (void)muster_goodput_meter_enter (self->meter, use);
