@@ -16,6 +16,8 @@
 /* The format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 
 #define MAX_HEADER (64 * 1024)
+/* The largest file that is read; larger ones are mapped. */
+#define MAX_IN_MEMORY (256 * 1024 * 1024)
 /* Maximum length of a header in errors. */
 #define MAX_SHOWN 64
 /* The offset of the header, and the alignment of the elements. */
@@ -157,7 +159,8 @@ muster_npy_read (GBytes *bytes, GError **error)
              : muster_tensor_new_from_bytes (dtype, n_dims, dims, elements, error);
 }
 
-/* Maps a file, because the array may be larger than memory; reads a pipe. */
+/* Reads a file or a pipe; maps a large file, because the array may be larger than memory. Memory
+ * stays as it is whoever writes to the file; a mapped one that is cut short ends the process. */
 static GBytes *
 load (const char *path, GError **error)
 {
@@ -169,9 +172,9 @@ load (const char *path, GError **error)
   const int fd = muster_file_open (&file, &is, error);
   if (fd < 0)
     return NULL;
-  const gboolean is_read =
-      !S_ISREG (is.st_mode) && muster_file_read_fd (&file, fd, &is, &data, &size, error);
-  if (S_ISREG (is.st_mode))
+  const gboolean is_large = S_ISREG (is.st_mode) && is.st_size > MAX_IN_MEMORY;
+  const gboolean is_read = !is_large && muster_file_read_fd (&file, fd, &is, &data, &size, error);
+  if (is_large)
     mapped = g_mapped_file_new_from_fd (fd, FALSE, error);
   close (fd);
   return mapped != NULL ? g_mapped_file_get_bytes (mapped)

@@ -4,6 +4,7 @@
 #include "tests/gtest_shim.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* A .npy file of version 1, its header padded as NumPy pads it. */
 static GBytes *
@@ -157,6 +158,23 @@ MUSTER_TEST (npy, names_the_file_that_is_not_there)
   g_autoptr (MusterTensor) tensor = muster_npy_load ("nowhere/x.npy", &error);
   MUSTER_EXPECT_NULL (tensor);
   MUSTER_EXPECT_ERROR (error, G_FILE_ERROR, G_FILE_ERROR_NOENT);
+}
+
+MUSTER_TEST (npy, an_array_stays_as_it_is_when_its_file_is_overwritten)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = g_build_filename (muster_test_tmpdir (), "x.npy", NULL);
+  float values[2] = {1, 2};
+  g_autoptr (GBytes) whole =
+      npy ("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n", values, sizeof values);
+  MUSTER_ASSERT_TRUE (g_file_set_contents (path, g_bytes_get_data (whole, NULL),
+                                           (gssize)g_bytes_get_size (whole), &error));
+  g_autoptr (MusterTensor) tensor = muster_npy_load (path, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_ASSERT_TRUE (truncate (path, 0) == 0); /* as a writer begins, in place */
+
+  MUSTER_EXPECT_TRUE (memcmp (muster_tensor_data (tensor), values, sizeof values) == 0);
 }
 
 MUSTER_TEST (npy, writes_what_it_reads)
