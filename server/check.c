@@ -3,6 +3,7 @@
 #include "base/unpack_private.h"
 #include "rpc/proto/health.pb-c.h"
 #include "server/core/server_private.h"
+#include "server/core/service.h"
 #include "server/http/pages.h"
 #include "server/server.h"
 #include "server/services/readiness_service.h"
@@ -10,7 +11,7 @@
 #define SERVING GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING
 
 static gboolean
-says_serving (GBytes *answer, GError **error)
+says_serving (MusterServer *self, GBytes *answer, GError **error)
 {
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Grpc__Health__V1__HealthCheckResponse *response = muster_unpack (
@@ -18,9 +19,10 @@ says_serving (GBytes *answer, GError **error)
       g_bytes_get_size (answer), arena, "HealthCheckResponse", error);
   if (response == NULL)
     return FALSE;
-  if (response->status != SERVING)
-    muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "the server isn't serving");
-  return response->status == SERVING;
+  g_autofree char *failure =
+      muster_server_master_failure (self); /* a gateway answers all the same */
+  return response->status == SERVING || failure != NULL ||
+         muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "the server isn't serving");
 }
 
 gboolean
@@ -35,7 +37,7 @@ muster_server_check (MusterServer *self, gint64 timeout_us, GError **error)
   g_auto (MusterRope) request = MUSTER_ROPE_INIT; /* the empty name means the server as a whole */
   g_autoptr (GBytes) answer = muster_rpc_client_call (self->itself, "/grpc.health.v1.Health/Check",
                                                       &request, &options, NULL, error);
-  return answer != NULL && says_serving (answer, error);
+  return answer != NULL && says_serving (self, answer, error);
 }
 
 void

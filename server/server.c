@@ -116,6 +116,7 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->master = g_object_ref (master);
   self->clock = g_object_ref (wanted->clock != NULL ? wanted->clock : muster_system_clock ());
   self->started_us = muster_clock_now_us (self->clock);
+  g_mutex_init (&self->master_lock);
   self->credentials =
       wanted->credentials != NULL ? muster_rpc_credentials_ref (wanted->credentials) : NULL;
   self->is_insecure = wanted->insecure;
@@ -184,6 +185,8 @@ muster_server_free (MusterServer *self)
   muster_limits_free (self->limits);
   muster_step_meter_free (self->steps);
   muster_gateway_free (self->gateway);
+  g_mutex_clear (&self->master_lock);
+  g_free (self->master_failure);
   muster_rpc_credentials_unref (self->credentials);
   g_strfreev (self->http_hosts);
   g_strfreev (self->expected);
@@ -246,6 +249,7 @@ muster_server_start (MusterServer *self)
   muster_rpc_server_start (self->rpc);
   if (self->health_rpc != NULL)
     muster_rpc_server_start (self->health_rpc);
+  muster_gateway_start (self->gateway);
 }
 
 void

@@ -290,6 +290,7 @@ muster_status_json (JsonBuilder *builder, const Muster__StatusResponse *status)
   static const MusterJsonField fields[] = {
       MUSTER_JSON_FIELD (Muster__StatusResponse, version, STRING, "version"),
       MUSTER_JSON_FIELD (Muster__StatusResponse, master, STRING, "serves"),
+      MUSTER_JSON_FIELD (Muster__StatusResponse, master_failure, STRING, "master_failure"),
       MUSTER_JSON_FIELD (Muster__StatusResponse, uptime_us, SECONDS, "uptime"),
       MUSTER_JSON_FIELD (Muster__StatusResponse, draining_us, SECONDS, "draining"),
       MUSTER_JSON_FIELD (Muster__StatusResponse, sessions, INT, "sessions"),

@@ -246,6 +246,7 @@ muster_cli_status_text (const Muster__StatusResponse *status)
 {
   g_autoptr (MusterTable) table = muster_table_new (2);
   add_first_row (status);
+  add_master_row (table, status);
   add_drain_row (table, status);
   add_model_rows (table, status);
   for (gsize i = 0; i < MIN (status->n_jobs, MODELS_SHOWN); i++)

@@ -514,6 +514,7 @@ muster_doctor_look_at_status (const MusterDoctor *self, const char *target,
   g_autoptr (GHashTable) explained = g_hash_table_new (g_str_hash, g_str_equal);
   Look look = {self, target, status, explained};
   check_server (&look);
+  check_master (&look);
   check_limits (&look);
   for (gsize i = 0; i < status->n_models; i++) {
     if (has (status->models[i]->holder))

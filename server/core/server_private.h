@@ -51,6 +51,8 @@ struct _MusterServer {
   MusterHandlerPool *handler_pool;   /* (owned) */
   MusterHeldFiles *files;            /* (owned) other machines' checkpoints */
   MusterGateway *gateway;            /* (owned) (nullable) if the master is behind gRPC */
+  GMutex master_lock;
+  char *master_failure;              /* (owned) (nullable) guarded by master_lock */
   gboolean is_of_cluster;            /* it stands before a task of TensorFlow's cluster */
   MusterHealthService *health;       /* (owned) */
   MusterRpcServer *rpc;              /* (owned) */

@@ -44,6 +44,28 @@ muster_server_audit (MusterRpcCall *call, const char *what, const char *model, c
                       model != NULL ? model : "", who, error != NULL ? error->message : "done");
 }
 
+gboolean
+muster_server_set_master_failure (MusterServer *self, const char *failure)
+{
+  g_mutex_lock (&self->master_lock);
+  const gboolean has_changed = g_strcmp0 (self->master_failure, failure) != 0;
+  if (has_changed) {
+    g_free (self->master_failure);
+    self->master_failure = g_strdup (failure);
+  }
+  g_mutex_unlock (&self->master_lock);
+  return has_changed;
+}
+
+char *
+muster_server_master_failure (MusterServer *self)
+{
+  g_mutex_lock (&self->master_lock);
+  char *failure = g_strdup (self->master_failure);
+  g_mutex_unlock (&self->master_lock);
+  return failure;
+}
+
 void
 muster_server_reply (MusterRpcCall *call, const ProtobufCMessage *message)
 {

@@ -20,6 +20,11 @@ void muster_server_add_method (MusterServer *self, const char *path, MusterRpcHa
 void muster_server_audit (MusterRpcCall *call, const char *what, const char *model,
                           const GError *error);
 
+/* Why a gateway can't use its master; NULL: it can, or is none. FALSE: nothing has changed. */
+gboolean muster_server_set_master_failure (MusterServer *self, const char *failure);
+/* (transfer full) (nullable) */
+char *muster_server_master_failure (MusterServer *self);
+
 /* Replies with a packed message. */
 void muster_server_reply (MusterRpcCall *call, const ProtobufCMessage *message);
 

@@ -11,6 +11,7 @@
 #include "server/core/service.h"
 #include "server/core/session_guard.h"
 #include "server/services/announce_service.h"
+#include "server/services/health_service.h"
 #include "server/services/master_service.h"
 #include "server/services/readiness_service.h"
 
@@ -419,14 +420,19 @@ muster_gateway_new (MusterServer *server, const char *const *needed)
   muster_gateway_begin_way (self);
   self->graphs = muster_gateway_graphs_new ();
   self->tasks = muster_gateway_tasks_new (server, needed);
+  (void)muster_server_set_master_failure (server, "it hasn't answered yet");
+  muster_health_service_set_cut_off (server->health, TRUE);
   return self;
 }
 
 void
 muster_gateway_stop (MusterGateway *self)
 {
-  if (self != NULL)
-    muster_gateway_tasks_stop (self->tasks);
+  if (self == NULL)
+    return;
+  muster_gateway_tasks_stop (self->tasks);
+  if (self->look != NULL)
+    muster_background_task_stop (self->look);
 }
 
 void
@@ -436,6 +442,7 @@ muster_gateway_free (MusterGateway *self)
     return;
   muster_gateway_graphs_unref (self->graphs);
   muster_gateway_tasks_free (self->tasks);
+  g_clear_pointer (&self->look, muster_background_task_free);
   g_free (self);
 }
 

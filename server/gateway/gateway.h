@@ -14,7 +14,9 @@ typedef struct _MusterGateway MusterGateway;
 
 /* needed: see MusterServerOptions. */
 MusterGateway *muster_gateway_new (MusterServer *server, const char *const *needed);
-/* Looks after no task any more. Idempotent. */
+/* Looks whether the master can be used, from now on; waits for that a second at most. */
+void muster_gateway_start (MusterGateway *self);
+/* Looks after no task any more, nor after the master. Idempotent. */
 void muster_gateway_stop (MusterGateway *self);
 void muster_gateway_free (MusterGateway *self);
 void muster_gateway_enter (MusterGateway *self);

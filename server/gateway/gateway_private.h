@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "master/remote/background_private.h"
 #include "master/remote/remote_master_private.h"
 #include "rpc/server/proxy_private.h"
 #include "server/core/server_private.h"
@@ -84,6 +85,7 @@ struct _MusterGateway {
   MusterServer *server;              /* (not owned) */
   MusterGatewayGraphs *graphs;       /* (owned) */
   MusterGatewayTasks *tasks;         /* (owned) */
+  MusterBackgroundTask *look;        /* (owned) (nullable) at the master, once it has started */
   char id[16 + 2];                   /* its own in the header of the way, with the comma */
   guint64 seen[MUSTER_GATEWAY_SEEN]; /* atomic */
   MusterGatewayMethod methods[MUSTER_GATEWAY_N_METHODS];

@@ -343,6 +343,8 @@ put_server (GString *out, const Muster__StatusResponse *status)
   g_autofree char *memory = muster_format_size ((guint64)MAX (status->memory_bytes, 0));
   g_string_append (out, "<section><h2>Server</h2><dl><dt>serves</dt><dd>");
   muster_html_put_text (out, status->master);
+  if (*status->master_failure != '\0')
+    muster_html_put (out, " <span class=\"bad\">can't be used: %s</span>", status->master_failure);
   muster_html_put (out,
                    "</dd><dt>version</dt><dd>%s</dd><dt>up</dt><dd>%s</dd><dt>memory</dt><dd>%s"
                    "</dd><dt>sessions</dt><dd>%d</dd></dl>",

@@ -3,6 +3,7 @@
 
 #include "server/core/drain.h"
 #include "server/core/server_private.h"
+#include "server/core/service.h"
 
 gboolean
 muster_pages_serves (MusterServer *server)
@@ -67,6 +68,9 @@ muster_pages_ready (MusterServer *server, gboolean *is_ready)
     append_model (text, server, chiefs->pdata[i]);
   append_expected (text, server);
   gboolean serves = muster_pages_serves (server);
+  g_autofree char *failure = muster_server_master_failure (server);
+  if (failure != NULL)
+    g_string_append_printf (text, "the gateway can't use its master: %s\n", failure);
   if (!serves)
     g_string_append (text, "the server is stopping\n");
   else if (muster_server_drain_left_us (server) > 0)

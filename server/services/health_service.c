@@ -20,8 +20,9 @@ struct _MusterHealthService {
   MusterChiefRegistry *registry; /* (not owned) */
 
   GMutex lock;
-  gboolean drains;  /* guarded by lock */
-  gboolean stopped; /* guarded by lock */
+  gboolean drains;     /* guarded by lock */
+  gboolean is_cut_off; /* guarded by lock */
+  gboolean stopped;    /* guarded by lock */
   /* The open watches: MusterRpcCall -> Watch. A call holds its own reference until it is ended;
    * whoever removes it from the table ends it. Guarded by lock. */
   GHashTable *watchers;
@@ -76,13 +77,13 @@ is_serving (const MusterAnnouncement *chief)
 static Status
 find_status (MusterHealthService *self, const char *name)
 {
-  const gboolean is_ending = self->drains || self->stopped;
+  const gboolean is_out = self->drains || self->stopped || self->is_cut_off;
   if (*name == '\0')
-    return is_ending ? NOT_SERVING : SERVING;
+    return is_out ? NOT_SERVING : SERVING;
   g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (self->registry, name);
   if (chief == NULL)
     return SERVICE_UNKNOWN;
-  if (is_ending || muster_readiness_hub_waits_for_tasks (self->hub, name))
+  if (is_out || muster_readiness_hub_waits_for_tasks (self->hub, name))
     return NOT_SERVING;
   return is_serving (chief) ? SERVING : NOT_SERVING;
 }
@@ -253,21 +254,38 @@ muster_health_service_n_watchers (MusterHealthService *self)
   return n;
 }
 
+/* Call with the lock held. */
+static void
+tell_all (MusterHealthService *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+  g_hash_table_iter_init (&iter, self->watchers);
+  while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    Watch *watch = value;
+    const Status status = find_status (self, watch->name);
+    if (watch->told == status)
+      continue;
+    watch->told = status;
+    send_status (watch->call, status);
+  }
+}
+
+void
+muster_health_service_set_cut_off (MusterHealthService *self, gboolean is_cut_off)
+{
+  g_mutex_lock (&self->lock);
+  self->is_cut_off = is_cut_off;
+  tell_all (self);
+  g_mutex_unlock (&self->lock);
+}
+
 void
 muster_health_service_drain (MusterHealthService *self)
 {
-  GHashTableIter iter;
-  gpointer call, value;
   g_mutex_lock (&self->lock);
   self->drains = TRUE;
-  g_hash_table_iter_init (&iter, self->watchers);
-  while (g_hash_table_iter_next (&iter, &call, &value)) {
-    Watch *watch = value;
-    if (watch->told != SERVING)
-      continue;
-    watch->told = NOT_SERVING;
-    send_status (call, NOT_SERVING);
-  }
+  tell_all (self);
   g_mutex_unlock (&self->lock);
 }
 

@@ -7,7 +7,8 @@
 G_BEGIN_DECLS
 
 /* MusterHealthService answers gRPC's health calls (rpc/proto/health.proto) on any number of RPC
- * servers. The empty name is the server: SERVING until it drains or is stopped, then NOT_SERVING.
+ * servers. The empty name is the server: SERVING until it drains or is stopped, then NOT_SERVING; a
+ * gateway is NOT_SERVING while its master can't be used.
  * Other names are models announced by a chief: SERVING while the model is prepared, its ready op
  * passes and its job doesn't wait for tasks. Check on an unannounced name is NOT_FOUND; Watch
  * reports SERVICE_UNKNOWN and continues, as gRPC specifies, since the model may be announced later.
@@ -33,6 +34,8 @@ void muster_health_service_note_change (MusterHealthService *self, const char *m
 /* The number of watchers. */
 guint muster_health_service_n_watchers (MusterHealthService *self);
 
+/* A gateway's master can't be used, or can again: while it can't, nothing is SERVING. */
+void muster_health_service_set_cut_off (MusterHealthService *self, gboolean is_cut_off);
 /* Sends NOT_SERVING to watchers, and answers so from now on. */
 void muster_health_service_drain (MusterHealthService *self);
 /* Sends NOT_SERVING to watchers, and ends their streams with CANCELLED. Idempotent. */

@@ -79,6 +79,7 @@ typedef struct {
   GPtrArray *jobs;                       /* (owned) (element-type MusterMembers) */
   GPtrArray *tasks;                      /* (owned) (element-type MusterServedTask) */
   MusterArena *arena;                    /* (owned) of the messages about these */
+  char *master_failure;                  /* (owned) (nullable) */
 } Lists;
 
 struct _MusterServerStatus {
@@ -98,6 +99,7 @@ lists_clear (Lists *self)
   g_clear_pointer (&self->jobs, g_ptr_array_unref);
   g_clear_pointer (&self->tasks, g_ptr_array_unref);
   g_clear_pointer (&self->arena, muster_arena_free);
+  g_free (self->master_failure);
 }
 
 static void
@@ -275,9 +277,9 @@ training_since_us (MusterServer *server, gint64 now_us)
   for (guint i = 0; i < chiefs->len; i++) {
     const MusterAnnouncement *chief = chiefs->pdata[i];
     if (chief->alive && chief->phase == MUSTER_CHIEF_TRAINING &&
+        chief->drain != MUSTER_DRAIN_SAVED &&
         !muster_readiness_hub_waits_for_tasks (server->hub, chief->model))
       since_us = MIN (since_us, now_us - chief->phase_age_us);
-        chief->drain != MUSTER_DRAIN_SAVED &&
   }
   return since_us;
 }
@@ -320,6 +322,8 @@ muster_server_status_new (MusterServer *server)
   response->memory_bytes = muster_server_resident_bytes ();
   response->changes = muster_status_watch_n_changes (server->status_watch);
   response->master = (char *)muster_master_target (server->master);
+  self->lists.master_failure = muster_server_master_failure (server);
+  response->master_failure = muster_server_text (self->lists.master_failure);
   fill_steps (response, server, now_us);
   fill_limits (response, &self->lists, server->limits);
   fill_waiters (response, &self->lists, server->readiness);

@@ -141,6 +141,16 @@ MUSTER_TEST (DoctorStatus, tells_of_a_server_that_stops)
                        "the server stops in 12.0 s at the latest");
 }
 
+MUSTER_TEST (DoctorStatus, tells_of_a_gateways_master_that_is_away)
+{
+  g_auto (Fixture) all;
+  fixture_init (&all);
+  all.status.master = (char *)"grpc://behind:2";
+  all.status.master_failure = (char *)"no answer";
+  MUSTER_EXPECT_STREQ (only (&all, MUSTER_FINDING_ERROR, MUSTER_CHECK_MASTER),
+                       "the gateway can't use its master, 'grpc://behind:2': no answer");
+}
+
 MUSTER_TEST (DoctorStatus, tells_of_limits_that_are_reached)
 {
   g_auto (Fixture) all;

@@ -7,7 +7,12 @@
 #include "master/lease.h"
 #include "rpc/proto/health.pb-c.h"
 #include "server/core/server_private.h"
+#include "server/http/pages.h"
 #include "server/services/health_service.h"
+#include "server/services/status_service.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
 
 #define NAME_OF(status) GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__##status
 
@@ -264,6 +269,68 @@ MUSTER_TEST (Health, port_that_is_taken_is_said)
 
   MUSTER_ASSERT_TRUE (error != NULL);
   MUSTER_EXPECT_TRUE (strstr (error->message, taken) != NULL);
+}
+
+/* --- of a gateway --- */
+
+static MusterServer *
+start_behind (const char *at)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) local = muster_local_master_new ();
+  MusterServer *server = muster_server_new (local, NULL);
+  MUSTER_EXPECT_NE (muster_server_listen (server, at, &error), 0);
+  MUSTER_EXPECT_NO_ERROR (error);
+  muster_server_start (server);
+  return server;
+}
+
+static void
+expect_master_failure (MusterServer *gateway, const char *words)
+{
+  gboolean is_ready;
+  g_autoptr (MusterServerStatus) status = muster_server_status_new (gateway);
+  g_autofree char *text = muster_pages_ready (gateway, &is_ready);
+  MUSTER_EXPECT_EQ (is_ready, words == NULL);
+  if (words == NULL)
+    MUSTER_EXPECT_STREQ (muster_server_status_read (status)->master_failure, "");
+  else
+    MUSTER_EXPECT_TRUE (strstr (text, words) != NULL &&
+                        strstr (muster_server_status_read (status)->master_failure, words) != NULL);
+}
+
+MUSTER_TEST (Health, of_a_gateway_is_serving_while_its_master_can_be_used)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *directory = g_dir_make_tmp ("muster-XXXXXX", NULL);
+  g_autofree char *at = g_strconcat ("unix:", directory, "/s", NULL);
+  g_autofree char *lock = g_strconcat (directory, "/s.lock", NULL);
+  g_autoptr (MusterMaster) remote = muster_remote_master_new (at, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_auto (Fixture) f = fixture_start (remote);
+  EXPECT_CHECK (f.main, NOT_SERVING);
+  expect_master_failure (f.server, at);
+  g_autoptr (MusterRpcStream) stream = watch (f.health, "");
+  EXPECT_NEXT (stream, NOT_SERVING);
+
+  MusterServer *behind = start_behind (at);
+  EXPECT_NEXT (stream, SERVING);
+  expect_master_failure (f.server, NULL);
+
+  muster_server_free (behind);
+  EXPECT_NEXT (stream, NOT_SERVING);
+  expect_master_failure (f.server, at);
+  MUSTER_EXPECT_TRUE (muster_server_check (f.server, 30 * MUSTER_SECOND, &error));
+  MUSTER_EXPECT_NO_ERROR (error); /* its manager shall not end it for that */
+  MUSTER_EXPECT_TRUE (g_unlink (lock) == 0 && g_rmdir (directory) == 0);
+}
+
+MUSTER_TEST (Health, of_a_gateway_that_has_just_started_is_its_masters)
+{
+  g_auto (Fixture) behind = fixture_start_local ();
+  g_auto (Fixture) f = fixture_start (behind.remote);
+  EXPECT_CHECK (f.main, SERVING);
+  EXPECT_CHECK (f.health, SERVING);
 }
 
 /* --- of a model --- */

@@ -7,6 +7,9 @@
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
 #include "master/remote/remote_master.h"
+#include "server/core/service.h"
+
+#include <string.h>
 
 typedef struct {
   MusterServer *server;
@@ -174,6 +177,9 @@ MUSTER_TEST (Roles, a_gateway_says_that_it_is_refused_itself)
         g_strconcat ("the gateway is refused by its master '", behind, cases[i].why, NULL);
     MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, cases[i].code, words);
     MUSTER_EXPECT_EQ (heard_count ("master-refuses", NULL), 1u);
+    g_autofree char *failure = muster_server_master_failure (f.gateway);
+    MUSTER_EXPECT_TRUE (strstr (failure, "CloseSession needs the role 'run'") != NULL ||
+                        strstr (failure, "wrong token; set the gateway's") != NULL);
     heard_end ();
   }
 }
