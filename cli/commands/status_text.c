@@ -205,6 +205,15 @@ add_drain_row (MusterTable *table, const Muster__StatusResponse *status)
 }
 
 static void
+add_master_row (MusterTable *table, const Muster__StatusResponse *status)
+{
+  if (!has (status->master_failure))
+    return;
+  g_autofree char *text = g_strdup_printf ("can't be used: %s", status->master_failure);
+  muster_table_add (table, "  master", text, NULL);
+}
+
+static void
 add_load_row (MusterTable *table, const Muster__StatusResponse *status)
 {
   g_autoptr (GString) text = g_string_new (NULL);

@@ -99,6 +99,17 @@ check_server (Look *self)
 }
 
 static void
+check_master (Look *self)
+{
+  if (has (self->status->master_failure))
+    muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_MASTER,
+                         self->target,
+                         "start the master, or correct the gateway's --master and what it shows it",
+                         "the gateway can't use its master, '%s': %s", self->status->master,
+                         self->status->master_failure);
+}
+
+static void
 check_limits (Look *self)
 {
   for (gsize i = 0; i < self->status->n_limits; i++) {
