@@ -48,6 +48,7 @@ extract (Extract *self, const char *from, const char *const *patterns, const cha
   for (guint i = 0; i < self->selected->len; i++)
     if (!muster_stored_copy_whole (&self->reader, selected_at (self, i), &self->writer, error))
       return FALSE;
+  muster_stored_reader_release (&self->reader);
   return muster_stored_writer_finish (&self->writer, error) &&
          muster_edit_target_finish (&self->target, options, error);
 }

@@ -232,6 +232,8 @@ merge (Merge *self, const char *to, const MusterEditOptions *options, GError **e
   for (guint i = last->n_parts; i < last->entries->len; i++)
     if (!merge_whole (self, &g_array_index (last->entries, MusterIndexEntry, i), error))
       return FALSE;
+  for (guint i = 0; i < self->n; i++)
+    muster_stored_reader_release (&self->readers[i]);
   return muster_stored_writer_finish (&self->writer, error) &&
          muster_edit_target_finish (&self->target, options, error);
 }

@@ -27,12 +27,20 @@ typedef struct {
   guint64 bytes;
 } Rename;
 
+/* The result may replace it, and then its data is removed unless somebody else reads it. TRUE. */
+static gboolean
+release_source (Rename *self)
+{
+  muster_storage_unlock (self->work.plain, g_steal_pointer (&self->reading));
+  return TRUE;
+}
+
 static void
 rename_clear (Rename *self)
 {
   muster_edit_target_clear (&self->target);
   if (self->reading != NULL)
-    muster_storage_unlock (self->work.plain, self->reading);
+    (void)release_source (self);
   g_clear_pointer (&self->rules, g_array_unref);
   g_clear_pointer (&self->index, muster_bundle_index_free);
   g_clear_pointer (&self->result, muster_bundle_index_free);
@@ -212,7 +220,7 @@ rename_all (Rename *self, const char *to, const MusterEditOptions *options, GErr
   return index != NULL &&
          muster_edit_target_begin (&self->target, work, to, id_of (self),
                                    options != NULL && options->replaces, FALSE, error) &&
-         write_files (self, index, error) &&
+         write_files (self, index, error) && release_source (self) &&
          muster_edit_target_finish (&self->target, options, error);
 }
 

@@ -27,15 +27,21 @@ muster_stored_reader_open (MusterStoredReader *self, MusterEditWork *work, const
 }
 
 void
+muster_stored_reader_release (MusterStoredReader *self)
+{
+  if (self->work != NULL)
+    muster_storage_unlock (self->work->plain, self->lock);
+  self->lock = NULL;
+}
+
+void
 muster_stored_reader_clear (MusterStoredReader *self)
 {
   g_clear_pointer (&self->file, muster_data_file_unref);
   g_clear_pointer (&self->data, muster_bundle_data_free);
   g_clear_pointer (&self->index, muster_bundle_index_free);
   g_clear_pointer (&self->buffer, g_free);
-  if (self->work != NULL)
-    muster_storage_unlock (self->work->plain, self->lock);
-  self->lock = NULL;
+  muster_stored_reader_release (self);
 }
 
 const MusterIndexEntry *

@@ -25,6 +25,9 @@ typedef struct {
 /* Opens a checkpoint, and checks its index and slices. */
 gboolean muster_stored_reader_open (MusterStoredReader *self, MusterEditWork *work,
                                     const char *prefix, GError **error);
+/* Gives the lock back, once all is read: what is made may replace it, and then removes its data
+ * unless somebody else reads them. */
+void muster_stored_reader_release (MusterStoredReader *self);
 void muster_stored_reader_clear (MusterStoredReader *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterStoredReader, muster_stored_reader_clear)
 

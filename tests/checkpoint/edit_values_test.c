@@ -6,6 +6,7 @@
 #include "tests/checkpoint/edit_fixture.h"
 #include "tests/doubles/memory_storage.h"
 
+#include <glib/gstdio.h>
 #include <string.h>
 
 static gboolean
@@ -31,6 +32,33 @@ MUSTER_TEST (Merge, averages_floats_and_takes_the_rest_from_the_last)
   edit_expect_first (storage, "to/mean", "w", "4");
   g_autofree char *files = edit_files_in (storage, "to");
   MUSTER_EXPECT_TRUE (strstr (files, "checkpoint") == NULL); /* nobody lists it */
+}
+
+/* The command reads what it replaces. */
+MUSTER_TEST (Edit, in_place_leaves_no_data_of_what_it_replaces)
+{
+  static const char *const rules[] = {"a", "x", NULL}, *const all[] = {"*", NULL};
+  g_autofree char *directory = in_tmpdir ("place"), *prefix = in_tmpdir ("place/m-1");
+  const char *const twice[] = {prefix, prefix, NULL};
+  const MusterEditOptions options = {.replaces = TRUE};
+  g_autoptr (GError) error = NULL;
+  MUSTER_ASSERT_EQ (g_mkdir (directory, 0777), 0);
+  edit_write_model (NULL, prefix, 2000, 1);
+
+  MUSTER_EXPECT_TRUE (muster_checkpoint_merge (twice, prefix, &options, NULL, NULL, NULL,
+                                               MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_checkpoint_rename (prefix, rules, prefix, &options, NULL, NULL, NULL,
+                                                MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_checkpoint_extract (prefix, all, prefix, &options, NULL, NULL, NULL,
+                                                 MUSTER_WAIT_FOREVER, NULL, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  edit_expect_first (NULL, prefix, "x", "1");
+  g_auto (GStrv) files = muster_storage_list (muster_local_storage (), directory, NULL);
+  guint n_data = 0;
+  for (char **file = files; *file != NULL; file++)
+    n_data += strstr (*file, ".data-") != NULL;
+  MUSTER_EXPECT_EQ (n_data, 1u);
 }
 
 static void
