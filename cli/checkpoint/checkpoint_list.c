@@ -219,12 +219,39 @@ muster_listed_verify (MusterListed *self, MusterBundleProgress progress, gpointe
   self->took_us = muster_clock_now_us (muster_system_clock ()) - started_us;
 }
 
+typedef struct {
+  MusterProgress *progress; /* (not owned) (nullable) */
+  GCancellable *late;       /* (owned) cancelled at the end of --timeout */
+  GError *error;            /* (owned) (nullable) and why */
+} Reading;
+
+static void
+reading_clear (Reading *self)
+{
+  g_clear_object (&self->late);
+  g_clear_error (&self->error);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Reading, reading_clear)
+
+static void
+note_read (guint64 done, guint64 total, gpointer user_data)
+{
+  Reading *self = user_data;
+  muster_progress_at (done, total, self->progress);
+  if (self->error == NULL && !muster_cli_checkpoint_check_time (&self->error))
+    g_cancellable_cancel (self->late);
+}
+
 static void
 verify_one (MusterListed *self, MusterProgress *progress)
 {
   g_autoptr (GError) error = NULL;
-  muster_listed_verify (self, muster_progress_at, progress, NULL);
-  if (self->damage == NULL && self->unread == NULL &&
+  g_auto (Reading) reading = {.progress = progress, .late = g_cancellable_new ()};
+  muster_listed_verify (self, note_read, &reading, reading.late);
+  if (muster_listed_failure (self) == NULL && reading.error != NULL &&
+      strcmp (self->state, "intact") != 0)
+    muster_listed_set_failure (self, reading.error);
+  if (muster_listed_failure (self) == NULL &&
       !muster_checkpoint_check_meta_graph (muster_cli_storage (), self->prefix, &error))
     muster_listed_set_failure (self, error);
 }

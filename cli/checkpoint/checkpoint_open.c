@@ -36,6 +36,14 @@ muster_cli_bind_storage (const MusterCliOptions *options, GCancellable *cancella
   return bound_until_us;
 }
 
+gboolean
+muster_cli_checkpoint_check_time (GError **error)
+{
+  return bound_until_us == MUSTER_WAIT_FOREVER ||
+         muster_clock_now_us (muster_system_clock ()) < bound_until_us ||
+         muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "not read within --timeout");
+}
+
 gint64
 muster_cli_lock_deadline (void)
 {

@@ -15,6 +15,8 @@ G_BEGIN_DECLS
 MusterStorage *muster_cli_storage (void);
 /* Sets that by the options, and returns when it is. */
 gint64 muster_cli_bind_storage (const MusterCliOptions *options, GCancellable *cancellable);
+/* Fails once --timeout is over, which doesn't end what a local file takes. */
+gboolean muster_cli_checkpoint_check_time (GError **error);
 /* For a directory's lock: half a minute, unless the command ends before. */
 gint64 muster_cli_lock_deadline (void);
 
