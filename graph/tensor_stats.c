@@ -156,6 +156,26 @@ complex_distance (const MusterTensor *a, const MusterTensor *b, gint64 i)
   return hypot (x[0] - y[0], x[1] - y[1]);
 }
 
+static double
+integer_distance (const MusterTensor *a, const MusterTensor *b, gint64 i)
+{
+  const guint64 x = ((const guint64 *)muster_tensor_data (a))[i],
+                y = ((const guint64 *)muster_tensor_data (b))[i];
+  const gboolean is_less = muster_tensor_dtype (a) == MUSTER_INT64 ? (gint64)x < (gint64)y : x < y;
+  return (double)(is_less ? y - x : x - y);
+}
+
+/* Of doubles, 64-bit integers would lose their last digits. */
+static double
+distance_of (const MusterTensor *a, const MusterTensor *b, gint64 i, double x, double y)
+{
+  if (is_complex (a))
+    return complex_distance (a, b, i);
+  const MusterDType dtype = muster_tensor_dtype (a);
+  return dtype == MUSTER_INT64 || dtype == MUSTER_UINT64 ? integer_distance (a, b, i)
+                                                         : fabs (x - y);
+}
+
 static void
 note_difference (MusterTensorDifference *self, const MusterTensor *a, const MusterTensor *b,
                  gint64 i)
@@ -167,7 +187,7 @@ note_difference (MusterTensorDifference *self, const MusterTensor *a, const Must
   double x, y;
   to_doubles (a, i, 1, &x);
   to_doubles (b, i, 1, &y);
-  const double distance = is_complex (a) ? complex_distance (a, b, i) : fabs (x - y);
+  const double distance = distance_of (a, b, i, x, y);
   if (isnan (x) || isnan (y))
     self->nan = TRUE;
   else if (!(distance <= self->max_abs))

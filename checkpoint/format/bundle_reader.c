@@ -143,18 +143,47 @@ muster_bundle_reader_n_slices (MusterBundleReader *self, const char *name)
   return whole != NULL ? whole->n_slices : 0;
 }
 
+static const MusterIndexEntry *
+find_slice (MusterBundleReader *self, const MusterIndexEntry *whole, gsize i)
+{
+  const int n_dims = whole->entry.n_dims;
+  g_autoptr (GByteArray) key = g_byte_array_new ();
+  muster_slice_append_key (key, whole->entry.name, n_dims, whole->slices + i * (gsize)n_dims);
+  return muster_bundle_index_find (self->index, key->data, key->len);
+}
+
 char *
 muster_bundle_reader_slice (MusterBundleReader *self, const char *name, gsize i, gint32 *shard)
 {
   g_return_val_if_fail (self != NULL && name != NULL && shard != NULL, NULL);
   const MusterIndexEntry *whole = muster_bundle_index_find (self->index, name, strlen (name));
   g_return_val_if_fail (whole != NULL && i < whole->n_slices, NULL);
-  const MusterExtent *slice = whole->slices + i * (gsize)whole->entry.n_dims;
-  g_autoptr (GByteArray) key = g_byte_array_new ();
-  muster_slice_append_key (key, name, whole->entry.n_dims, slice);
-  const MusterIndexEntry *part = muster_bundle_index_find (self->index, key->data, key->len);
+  const MusterIndexEntry *part = find_slice (self, whole, i);
   *shard = part != NULL ? part->entry.shard : -1;
-  return muster_slice_to_string (whole->entry.n_dims, slice);
+  return muster_slice_to_string (whole->entry.n_dims,
+                                 whole->slices + i * (gsize)whole->entry.n_dims);
+}
+
+gboolean
+muster_bundle_reader_is_same (MusterBundleReader *self, const char *name, MusterBundleReader *other,
+                              const char *other_name)
+{
+  g_return_val_if_fail (self != NULL && name != NULL && other != NULL && other_name != NULL, FALSE);
+  const MusterIndexEntry *a = muster_bundle_index_find (self->index, name, strlen (name));
+  const MusterIndexEntry *b =
+      muster_bundle_index_find (other->index, other_name, strlen (other_name));
+  if (a == NULL || b == NULL || a->n_slices != b->n_slices)
+    return FALSE;
+  if (!a->entry.is_sliced)
+    return a->entry.size == b->entry.size && a->entry.crc32c == b->entry.crc32c;
+  const gsize size = a->n_slices * (gsize)a->entry.n_dims * sizeof *a->slices;
+  gboolean is_same = size == 0 || memcmp (a->slices, b->slices, size) == 0;
+  for (gsize i = 0; i < a->n_slices && is_same; i++) {
+    const MusterIndexEntry *x = find_slice (self, a, i), *y = find_slice (other, b, i);
+    is_same = x != NULL && y != NULL && x->entry.size == y->entry.size &&
+              x->entry.crc32c == y->entry.crc32c;
+  }
+  return is_same;
 }
 
 static gboolean

@@ -5,6 +5,11 @@
 
 G_BEGIN_DECLS
 
+/* TRUE if a tensor of two checkpoints has the same checksums, in the same slices, so that its bytes
+ * are the same. */
+gboolean muster_bundle_reader_is_same (MusterBundleReader *self, const char *name,
+                                       MusterBundleReader *other, const char *other_name);
+
 /* A tensor that is read in parts that don't overlap, with what is known so far of the checksums of
  * its stored tensors (element-type MusterIndexEntry MusterDataSpan). */
 GHashTable *muster_bundle_parts_new (void);

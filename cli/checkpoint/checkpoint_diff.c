@@ -3,6 +3,7 @@
  * shapes, checksums and then values. */
 #include "cli/checkpoint/checkpoint.h"
 
+#include "checkpoint/format/bundle_reader_private.h"
 #include "cli/checkpoint/checkpoint_open.h"
 #include "cli/common/cli.h"
 #include "cli/output/json.h"
@@ -35,6 +36,8 @@ static const struct {
     [CHANGED] = {"changed", "~", "\033[33m"},
     [EQUAL] = {"equal", "=", ""},
 };
+
+static const char *const value_names[] = {"elements", "differ", "max_abs", "nan"};
 
 /* A name in A, B or both. */
 typedef struct {
@@ -125,11 +128,12 @@ one_to_other (const MusterTensor *a, const MusterTensor *b)
   return g_string_free (text, FALSE);
 }
 
-/* Compares a tensor that muster can't read (a variant) by its checksum in the index. */
+/* Compares a tensor that muster can't read (a variant) by its checksums in the index. */
 static void
-compare_checksums (Change *change)
+compare_checksums (const Diff *self, Change *change)
 {
-  if (change->a->size == change->b->size && change->a->crc32c == change->b->crc32c)
+  if (muster_bundle_reader_is_same (self->a.reader, change->a->name, self->b.reader,
+                                    change->b->name))
     return;
   change->kind = CHANGED;
   change->text = g_strdup ("different checksum");
@@ -139,7 +143,7 @@ static gboolean
 compare_values (Diff *self, Change *change, GError **error)
 {
   if (!muster_dtype_is_supported (change->a->dtype)) {
-    compare_checksums (change);
+    compare_checksums (self, change);
     return TRUE;
   }
   g_autoptr (MusterTensor) a = muster_bundle_reader_read (self->a.reader, change->a->name, error);
@@ -181,7 +185,7 @@ compare_all (Diff *self, gboolean json, GError **error)
     if (change->kind != EQUAL)
       continue;
     done += bytes_of (change);
-    if (!compare_values (self, change, error))
+    if (!muster_cli_checkpoint_check_time (error) || !compare_values (self, change, error))
       return FALSE;
     muster_progress_at (done, all, progress);
   }
@@ -274,6 +278,26 @@ add_type (JsonBuilder *builder, const char *name, const MusterBundleEntry *entry
   json_builder_end_object (builder);
 }
 
+/* What isn't known is null. */
+static void
+add_values (JsonBuilder *builder, const Change *change)
+{
+  const MusterTensorDifference *it = &change->values;
+  if (it->n == 0) {
+    for (gsize i = 0; i < G_N_ELEMENTS (value_names); i++)
+      muster_json_add_string (builder, value_names[i], NULL);
+    return;
+  }
+  muster_json_add_int (builder, value_names[0], it->n);
+  muster_json_add_int (builder, value_names[1], it->n_differ);
+  json_builder_set_member_name (builder, value_names[2]);
+  if (change->a->dtype != MUSTER_STRING && isfinite (it->max_abs))
+    json_builder_add_double_value (builder, it->max_abs);
+  else
+    json_builder_add_null_value (builder);
+  muster_json_add_boolean (builder, value_names[3], it->nan);
+}
+
 /* Prints a line for each difference, and a summary line. */
 static void
 print_json (const Diff *self)
@@ -287,18 +311,8 @@ print_json (const Diff *self)
     muster_json_add_string (builder, "change", kinds[change->kind].word);
     add_type (builder, "a", change->a);
     add_type (builder, "b", change->b);
-    if (change->kind == CHANGED) {
-      const gboolean is_number =
-          change->a->dtype != MUSTER_STRING && isfinite (change->values.max_abs);
-      muster_json_add_int (builder, "elements", change->values.n);
-      muster_json_add_int (builder, "differ", change->values.n_differ);
-      json_builder_set_member_name (builder, "max_abs");
-      if (is_number)
-        json_builder_add_double_value (builder, change->values.max_abs);
-      else
-        json_builder_add_null_value (builder);
-      muster_json_add_boolean (builder, "nan", change->values.nan);
-    }
+    if (change->kind == CHANGED)
+      add_values (builder, change);
     muster_json_print_line (builder);
   }
   g_autoptr (JsonBuilder) builder = muster_json_new_line ();

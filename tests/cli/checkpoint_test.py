@@ -112,6 +112,12 @@ class CheckpointTest(unittest.TestCase):
                     self.assertEqual([(row["step"], row["latest"]) for row in rows], [(10, True), (9, False)])
 
     @place.local_only
+    def test_list_passes_over_a_link_to_itself(self):
+        self.copies([9, 10])
+        os.symlink("x.index", self.path("x.index"))
+        self.assertEqual([row["step"] for row in lines_of_json("list", self.directory)[1]], [10, 9])
+
+    @place.local_only
     def test_of_another_file_says_what_it_is_not(self):
         with open(self.path("m.weights.h5"), "w", encoding="utf-8") as file:
             file.write("HDF")
@@ -320,6 +326,16 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual((code, [row["state"] for row in rows]), (NO, ["intact", "damaged"]))
         self.assertEqual(run("verify", self.path("m-11"))[0], BAD_INPUT)
 
+    @place.local_only
+    def test_a_long_reading_ends_at_the_timeout(self):
+        subprocess.run([WRITER, self.directory, "huge"], check=True, timeout=LIMIT_S)
+        self.copy("model-42", "huge-2")
+        prefix = self.path("huge")
+        code, out, _ = run("verify", prefix, "--timeout=0")
+        self.assertEqual((code, out), (NO, prefix + "  unread  not read within --timeout\n"))
+        self.assertIn("unread: not read within --timeout", run("list", self.directory, "--verify", "--timeout=0")[1])
+        self.assertEqual(run("diff", prefix, prefix, "--timeout=0")[::2], (NO, "muster: not read within --timeout\n"))
+
     def test_verify_of_tensorflows(self):
         for name in ("dtypes", "shards", "slices", "objects-1", "saved_model"):
             self.assertEqual(run("verify", os.path.join(GOLDEN, name))[0], DONE, name)
@@ -342,6 +358,15 @@ class CheckpointTest(unittest.TestCase):
         self.assertIn("'%s.data-00000-of-00001'" % b, err)
         code, out, _ = run("diff", a, b, "--values=no")
         self.assertEqual((code, out), (DONE, "%s and %s are equal: 2 tensors, compared by name, type and shape\n" % (a, b)))
+
+    def test_diff_of_what_it_cannot_read_is_by_checksums(self):
+        subprocess.run([WRITER, self.directory, "quantised"], check=True, timeout=LIMIT_S)
+        self.assertEqual(run("diff", self.path("q-1"), self.path("q-3"))[0], DONE)
+        code, out, _ = run("diff", self.path("q-1"), self.path("q-2"))
+        self.assertEqual(code, NO)
+        self.assertIn("~ parts  qint32 [2,2]  different checksum", out)
+        code, rows = lines_of_json("diff", self.path("q-1"), self.path("q-2"))
+        self.assertEqual([rows[0][name] for name in ("change", "elements", "differ", "max_abs", "nan")], ["changed", None, None, None, None])
 
     def test_diff_says_what_changed(self):
         self.write()
@@ -423,15 +448,6 @@ class CheckpointTest(unittest.TestCase):
         with open(self.path("checkpoint"), encoding="utf-8") as file:
             self.assertEqual(file.read().count("m-4"), 2)
 
-    def test_prune_keeps_one_for_its_hours(self):
-        self.copies([1, 2, 3, 4, 5, 6, 7])
-        code, rows = lines_of_json("prune", self.directory, "--keep=1", "--keep-every=2.9")
-        self.assertEqual(code, DONE)
-        self.assertEqual([(row["step"], row["action"]) for row in rows],
-                         [(1, "kept"), (2, "removed"), (3, "removed"), (4, "kept"), (5, "removed"), (6, "removed"),
-                          (7, "kept")])
-        self.assertEqual(self.there(), [1, 4, 7])
-
     @place.local_only
     def test_prune_makes_room_on_a_disk_without_a_free_byte(self):
         self.write()
@@ -450,6 +466,15 @@ class CheckpointTest(unittest.TestCase):
                 self.assertNotIn("m-2", rest)
                 return
         self.skipTest("no mount namespace to be had here: " + done.stderr)
+
+    def test_prune_keeps_one_for_its_hours(self):
+        self.copies([1, 2, 3, 4, 5, 6, 7])
+        code, rows = lines_of_json("prune", self.directory, "--keep=1", "--keep-every=2.9")
+        self.assertEqual(code, DONE)
+        self.assertEqual([(row["step"], row["action"]) for row in rows],
+                         [(1, "kept"), (2, "removed"), (3, "removed"), (4, "kept"), (5, "removed"), (6, "removed"),
+                          (7, "kept")])
+        self.assertEqual(self.there(), [1, 4, 7])
 
     @place.local_only
     def test_prune_reports_what_cannot_be_removed(self):

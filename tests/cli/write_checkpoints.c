@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes checkpoints into a directory, for checkpoint_test.py, which knows the values. */
+#include "checkpoint/format/bundle_index_private.h"
 #include "checkpoint/state/checkpoint_record_private.h"
 #include "tests/checkpoint/written.h"
 
@@ -79,6 +80,29 @@ write_pair (void)
   written_finish (writer);
 }
 
+/* In a type that muster doesn't read, in slices. */
+static void
+write_quantised (const char *name, gint32 last)
+{
+  GError *error = NULL;
+  g_autofree char *prefix = g_build_filename (directory, name, NULL);
+  g_autofree char *path = g_strconcat (prefix, ".index", NULL);
+  MusterBundleWriter *writer = written_begin (directory, name);
+  written_add (writer, "parts", "2 2 0,1:-", written_counting (1, 2, 0));
+  written_add (writer, "parts", "2 2 1,1:-", written_counting (1, 2, last));
+  written_finish (writer);
+  g_autoptr (MusterBundleIndex) index =
+      muster_bundle_index_load (muster_local_storage (), prefix, &error);
+  written_check (error);
+  for (guint i = 0; i < index->entries->len; i++)
+    g_array_index (index->entries, MusterIndexEntry, i).entry.dtype = (MusterDType)13; /* qint32 */
+  g_autoptr (GBytes) bytes = muster_bundle_index_save (index, &error);
+  written_check (error);
+  g_file_set_contents (path, g_bytes_get_data (bytes, NULL), (gssize)g_bytes_get_size (bytes),
+                       &error);
+  written_check (error);
+}
+
 /* What a saver would have noted of them, and of some that the test puts there. */
 static void
 write_record (void)
@@ -114,6 +138,12 @@ main (int argc, char **argv)
   if (argc != 2 && argc != 3)
     return 2;
   directory = argv[1];
+  if (argc == 3 && strcmp (argv[2], "quantised") == 0) {
+    write_quantised ("q-1", 2);
+    write_quantised ("q-2", 3);
+    write_quantised ("q-3", 2);
+    return 0;
+  }
   if (argc == 3) {
     write_huge ();
     return 0;

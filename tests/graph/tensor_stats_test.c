@@ -134,6 +134,24 @@ MUSTER_TEST (TensorDifference, how_many_and_how_far)
   MUSTER_EXPECT_TRUE (isinf (it.max_abs));
 }
 
+/* Beyond 2^53, doubles lose them. */
+MUSTER_TEST (TensorDifference, of_large_integers_is_exact)
+{
+  const gint64 a[] = {G_GINT64_CONSTANT (1) << 60, G_MININT64},
+               b[] = {(G_GINT64_CONSTANT (1) << 60) + 1, G_MININT64 + 3};
+  const guint64 c[] = {G_MAXUINT64, 1}, d[] = {G_MAXUINT64 - 2, 1};
+  MusterTensorDifference it =
+      difference_of (tensor_of (MUSTER_INT64, 1, a), tensor_of (MUSTER_INT64, 1, b));
+  MUSTER_EXPECT_EQ (it.max_abs, 1.0);
+  it = difference_of (tensor_of (MUSTER_INT64, 2, b), tensor_of (MUSTER_INT64, 2, a));
+  MUSTER_EXPECT_EQ (it.max_abs, 3.0);
+  it = difference_of (tensor_of (MUSTER_UINT64, 2, c), tensor_of (MUSTER_UINT64, 2, d));
+  MUSTER_EXPECT_EQ (it.max_abs, 2.0);
+  const gint64 least = G_MININT64, most = G_MAXINT64;
+  it = difference_of (tensor_of (MUSTER_INT64, 1, &least), tensor_of (MUSTER_INT64, 1, &most));
+  MUSTER_EXPECT_EQ (it.max_abs, (double)G_MAXUINT64);
+}
+
 /* Of one magnitude, and yet apart. */
 MUSTER_TEST (TensorDifference, of_complex_numbers_and_strings)
 {
