@@ -133,7 +133,8 @@ look_up (MusterStorage *storage, const char *directory, const char *name, GError
   g_autoptr (GError) why = NULL;
   MusterStorageInfo info;
   if (!muster_storage_stat (storage, path, &info, &why)) {
-    if (!muster_storage_failure_is_absent (why))
+    const gboolean is_looped = g_error_matches (why, G_FILE_ERROR, G_FILE_ERROR_LOOP);
+    if (!muster_storage_failure_is_absent (why) && !is_looped) /* a link to nothing */
       g_propagate_error (error, g_steal_pointer (&why));
     return NULL;
   }

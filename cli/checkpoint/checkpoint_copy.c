@@ -171,6 +171,8 @@ copy (Copy *self, GError **error)
 {
   const char *from = self->edit.words[0];
   self->to = self->edit.words[1];
+  if (!muster_cli_check_path ("directory TO", self->to, error))
+    return FALSE;
   if (self->all)
     return muster_cli_check_path ("checkpoint directory", from, error) &&
            copy_all (self, from, error);

@@ -86,6 +86,11 @@ class EditTest(unittest.TestCase):
         self.assertTrue(json_of("copy", "--latest", self.path("run"), self.path("job"))[0]["latest"])
         self.assertEqual(run("latest", self.path("job"))[1], self.path("job", "m-10") + "\n")
 
+    @place.local_only
+    def test_copy_needs_a_place(self):
+        code, _, err = run("copy", self.path("run"), "")
+        self.assertEqual((code, err), (BAD_INPUT, "muster: invalid directory TO: none was given; use '.' for the working directory\n"))
+
     def test_copy_all_goes_on_past_damage(self):
         with open(self.path("run", "m-10.data-00000-of-00001"), "r+b") as file:
             file.write(b"\xff")
