@@ -6,13 +6,16 @@
 /* gRPC's text, the credentials to which it applies, and our text. */
 typedef struct {
   const char *pattern;
-  enum { ANY, PLAIN, WITHOUT_CERTIFICATE, WITH_CERTIFICATE } client;
+  enum { ANY, PLAIN, WITH_CA, WITHOUT_CERTIFICATE, WITH_CERTIFICATE } client;
   MusterError code;
   const char *cause;
 } Cause;
 
 /* Waiting doesn't repair a certificate: that isn't UNAVAILABLE. */
 static const Cause causes[] = {
+    {"certificate verify failed", WITH_CA, MUSTER_ERROR_UNAUTHENTICATED,
+     "its certificate isn't trusted: it isn't signed by the CA of --tls-ca, or one of them has "
+     "expired; see the server's log"},
     {"certificate verify failed", ANY, MUSTER_ERROR_UNAUTHENTICATED,
      "its certificate isn't trusted; set --tls-ca to the CA that signed it"},
     {"is not in peer certificate", ANY, MUSTER_ERROR_UNAUTHENTICATED,
@@ -35,6 +38,8 @@ fits (const Cause *cause, const char *text, MusterRpcCredentials *credentials)
     return FALSE;
   if (cause->client == ANY)
     return TRUE;
+  if (cause->client == WITH_CA)
+    return muster_rpc_credentials_has_ca (credentials);
   if (!muster_rpc_credentials_has_tls (credentials))
     return cause->client == PLAIN;
   return cause->client == (muster_rpc_credentials_has_certificate (credentials)

@@ -171,8 +171,11 @@ MUSTER_TEST (Tls, refuses_a_server_that_the_ca_did_not_sign)
   g_auto (Secured) f = {0};
   secured_start (&f, served);
 
-  expect_refused (f.address, other, ECHO, MUSTER_ERROR_UNAUTHENTICATED, "isn't trusted");
-  expect_refused (f.address, system, ECHO, MUSTER_ERROR_UNAUTHENTICATED, "isn't trusted");
+  expect_refused (
+      f.address, other, ECHO, MUSTER_ERROR_UNAUTHENTICATED,
+      "isn't trusted: it isn't signed by the CA of --tls-ca, or one of them has expired");
+  expect_refused (f.address, system, ECHO, MUSTER_ERROR_UNAUTHENTICATED,
+                  "isn't trusted; set --tls-ca to the CA that signed it");
 }
 
 MUSTER_TEST (Tls, refuses_a_server_of_another_name)
