@@ -199,7 +199,7 @@ class Mistakes(Case):
             for number in ("-1", "0", "65537"):
                 self.fails(3, "--%s-tasks=%s is out of range (use 1 to 65536)" % (limit, number), *LOCAL, "--steps=1",
                            "--%s-tasks=%s" % (limit, number))
-        for every in ("0", "-1", "often", ""):
+        for every in ("0", "-1", "often"):
             self.fails(3, "invalid --save-every '%s'" % every, *LOCAL, "--steps=1", "--save-every=" + every)
         for share in ("0", "100", "some", "1x"):
             self.fails(3, "invalid --save-share '%s'" % share, *LOCAL, "--steps=1", "--save-every=auto",
