@@ -94,10 +94,17 @@ muster_cli_check_directory (const char *option, const char *path, GError **error
 {
   if (!muster_cli_check_path (option, path, error))
     return FALSE;
-  return path == NULL || !muster_storage_is_local (muster_default_storage (), path) ||
-         !g_file_test (path, G_FILE_TEST_EXISTS) || g_file_test (path, G_FILE_TEST_IS_DIR) ||
-         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s: '%s' isn't a directory", option,
-                      path);
+  if (path == NULL || !muster_storage_is_local (muster_default_storage (), path) ||
+      g_file_test (path, G_FILE_TEST_IS_DIR))
+    return TRUE;
+  if (g_file_test (path, G_FILE_TEST_EXISTS))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s: '%s' isn't a directory", option,
+                        path);
+  g_autofree char *target = g_file_read_link (path, NULL); /* mkdir () doesn't follow it */
+  return target == NULL ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "%s: '%s' is a link to '%s', which doesn't exist; create that directory",
+                      option, path, target);
 }
 
 static gboolean
@@ -437,12 +444,34 @@ check_not_empty (const GArray *entries, GError **error)
   return TRUE;
 }
 
+/* GLib converts texts from the locale's encoding. One that has ASCII alone, as in many containers,
+ * says nothing of the words' encoding. */
+static gboolean
+read_options (GOptionContext *context, char ***words, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  const gboolean is_ascii = strcmp (nl_langinfo (CODESET), "ANSI_X3.4-1968") == 0;
+  if (is_ascii)
+    setlocale (LC_CTYPE, "C.UTF-8");
+  const gboolean is_read = g_option_context_parse_strv (context, words, &failure);
+  if (is_ascii)
+    setlocale (LC_CTYPE, "C");
+  if (is_read)
+    return TRUE;
+  if (failure->domain == G_CONVERT_ERROR)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "an option's value isn't valid text in the locale's encoding (%s)",
+                        is_ascii ? "UTF-8" : nl_langinfo (CODESET));
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
+
 /* Parses the options of words; the others go to *rest, or are refused where that is NULL. */
 static gboolean
 parse_words (GOptionContext *context, const GArray *entries, MusterCliWants wants,
              const MusterCliOptions *options, char ***words, char ***rest, GError **error)
 {
-  if (!g_option_context_parse_strv (context, words, error) || !check_not_empty (entries, error) ||
+  if (!read_options (context, words, error) || !check_not_empty (entries, error) ||
       ((wants & MUSTER_CLI_LOG) &&
        !muster_cli_log_set (options->log_level, options->log_format, FALSE, error)))
     return FALSE;

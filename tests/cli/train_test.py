@@ -217,6 +217,11 @@ class Mistakes(Case):
             for flag in ("checkpoint-dir", "log-dir", "fast-dir"):
                 self.fails(3, "--%s: '%s' isn't a directory" % (flag, file.name), *LOCAL, "--steps=1", "--%s=%s" % (flag, file.name),
                            *(["--checkpoint-dir=" + self.run_dir] if flag == "fast-dir" else []))
+        link = os.path.join(self.work, "link")
+        os.symlink("nowhere", link)
+        for flag in ("checkpoint-dir", "log-dir"):
+            self.fails(3, "--%s: '%s' is a link to 'nowhere', which doesn't exist" % (flag, link), *LOCAL, "--steps=1",
+                       "--%s=%s" % (flag, link))
         self.fails(3, "--keep=-2 is out of range (use -1 or more)", *LOCAL, "--steps=1", "--checkpoint-dir=" + self.run_dir, "--keep=-2")
         self.fails(3, "--keep-best=99999999999 is out of range\n", *LOCAL, "--steps=1", "--checkpoint-dir=" + self.run_dir,
                    "--keep-best=99999999999")
