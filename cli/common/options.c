@@ -7,6 +7,8 @@
 #include "master/remote/target.h"
 #include "rpc/address_private.h"
 
+#include <langinfo.h>
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

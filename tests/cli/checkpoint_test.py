@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, "tests/cli")
 import place
@@ -579,6 +580,16 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual((code, rows), (DONE, [{"prefix": self.path("m-1"), "step": 1, "pinned": False}]))
         run("prune", self.directory, "--keep=1")
         self.assertEqual(self.there(), [2, 4])
+
+    @place.local_only
+    def test_a_reason_is_utf8_where_the_locale_has_ascii_alone(self):
+        self.copies([9])
+        with unittest.mock.patch.dict(os.environ, LC_ALL="C"):
+            self.assertEqual(run("pin", self.path("m-9"), "--why=für")[::2], (DONE, ""))
+            code, _, err = run("pin", self.path("m-9"), b"--why=f\xfcr")
+        self.assertEqual((code, err), (BAD_INPUT, "muster: checkpoint pin: an option's value isn't valid text in the locale's "
+                                       "encoding (UTF-8)\n"))
+        self.assertIn("für", lines_of_json("list", self.directory)[1][0]["kept"][-1])
 
     def test_a_directory_is_its_latest(self):
         self.copies([1, 2])
