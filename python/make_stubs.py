@@ -197,8 +197,9 @@ def own_keywords(element, types):
         elif "set_" + name in methods or not (is_removed(field, element, types) or field.get("private") == "1" or is_of_structs(field, types)):
             kind = "Timeout" if name.endswith("_us") else given(kind, name)
             found[name] = kind if kind in ("int", "float", "bool", "Timeout") else "Optional[%s]" % kind
-    return {name[:-len("_us")] if name.endswith("_us") else name: kind for name, kind in found.items()
-            if not (name.startswith("n_") and element.find("%sfield[@name='%s']" % (CORE, name[len("n_"):])) is not None)}
+    lengths = {"n_" + field.get("name") for field in element.findall(CORE + "field")
+               if field.find(CORE + "array") is not None or field.get("name") in _blocking.ADDERS}
+    return {name[:-len("_us")] if name.endswith("_us") else name: kind for name, kind in found.items() if name not in lengths}
 
 
 def keywords_of(element, types):
@@ -232,13 +233,14 @@ def members(element, types, replaced):
         found[function.name] = function.text("    ", element.get("name"), in_c)
     for method in element.findall(CORE + "virtual-method"):
         if method.get("introspectable") != "0":
-            found["do_" + name_of(method)] = "    def do_%s(self, *args: Any) -> Any: ...\n" % name_of(method)
+            found["do_" + name_of(method)] = "    def do_%s(self, *args: Any, **kwargs: Any) -> Any: ...\n" % name_of(method)
     return "".join(text for name, text in found.items() if name not in replaced)
 
 
 def bases_of(element):
     bases = [element.get("parent")] + [each.get("name") for each in element.findall(CORE + "implements")]
-    return [base for base in bases if base] or (["GObject.GInterface"] if element.tag == CORE + "interface" else [])
+    is_boxed = element.tag == CORE + "record" and element.get(GLIB + "get-type") and element.find(CORE + "method[@name='copy']") is None
+    return [base for base in bases if base] or ["GObject.GInterface"] * (element.tag == CORE + "interface") + ["GObject.GBoxed"] * bool(is_boxed)
 
 
 def read_additions(path):

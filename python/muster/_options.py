@@ -175,7 +175,8 @@ def _own_keywords(info):
     found = {field.get_name(): _default(field) for field in info.get_fields()
              if "set_" + field.get_name() in methods or not (_is_of_function(field) or _is_of_structs(field))
              or _blocking.ADDERS.get(field.get_name()) in methods}
-    lengths = {"n_" + field.get_name() for field in info.get_fields()}
+    lengths = {"n_" + field.get_name() for field in info.get_fields()
+               if _calls.type_of(field).get_tag() == int(_gi.TypeTag.ARRAY) or field.get_name() in _blocking.ADDERS}
     return {name: default for name, default in found.items() if name not in lengths}
 
 

@@ -32,6 +32,18 @@ async def prepare(manager: Muster.SessionManager) -> Muster.Session:
         print(error.message, error.reasons)
         raise
 
+class Prints(Muster.Hook):
+    def do_after_run(self, context: Muster.RunContext) -> None:
+        print(context.step_now())
+
+    def do_end(self, session: Muster.Session, deadline_us: int) -> bool:
+        return True
+
+def copies(batches: Muster.Batches) -> Muster.SaverOptions:
+    position = Muster.PositionOptions(batches=batches, feeds=["x:0"], n_batches=100)
+    position.copy().n_batches, Muster.Join("m", None, 2).copy().slot
+    return Muster.SaverOptions(max_to_keep=3).copy()
+
 def begin(saver: Muster.Saver, session: Muster.Session) -> None:
     saver.save_async(session, "run", 7, Muster.WAIT_FOREVER, None, print)
 

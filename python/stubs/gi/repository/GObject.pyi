@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What muster's classes inherit. For all of GObject, install pygobject-stubs from PyPI instead.
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
+
+_Self = TypeVar("_Self")
 
 class Object:
     def connect(self, signal: str, handler: Callable[..., Any], *args: Any) -> int: ...
@@ -10,5 +12,8 @@ class Object:
     def emit(self, signal: str, *args: Any) -> Any: ...
 
 class GInterface: ...
+
+class GBoxed:
+    def copy(self: _Self) -> _Self: ...
 
 def __getattr__(name: str) -> Any: ...
