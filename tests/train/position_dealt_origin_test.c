@@ -73,7 +73,7 @@ MUSTER_TEST (PositionDealtOrigin, says_what_to_do_about_checkpoints_of_other_job
 
   MUSTER_EXPECT_STREQ (same, NULL);
   MUSTER_EXPECT_TRUE (more && strstr (more, "of at most 8 tasks at a time"));
-  MUSTER_EXPECT_TRUE (fixed && strstr (fixed, "deal them here too"));
+  MUSTER_EXPECT_TRUE (fixed && strstr (fixed, "start this one with --task=auto"));
   g_auto (Job) alone = job_set_up (1);
   job_name_directory (&alone, "others");
   g_auto (Life) other = {.job = &alone};

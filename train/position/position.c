@@ -317,7 +317,8 @@ refuse_dealt (const char *prefix, GError **error)
   return muster_fail (
       error, MUSTER_ERROR_INVALID_ARGUMENT,
       "'%s' was saved by a job whose batches are dealt, which a job with a fixed "
-      "number of tasks can't continue; deal them here too, or use another directory",
+      "number of tasks can't continue; start this one with --task=auto as well "
+      "(muster_position_add_dealt ()), or use another directory",
       prefix);
 }
 
