@@ -166,7 +166,7 @@ class ProbeTest(processes.TestCase):
         gone.expect("is gone, at step ")
 
     def test_a_wait_for_a_step_is_checked(self):
-        for wrong in ("step>=0", "step>=x", "step>5", "steps>=5", ""):
+        for wrong in ("step>=0", "step>=x", "step>5", "steps>=5"):
             self.expect(3, "wait: invalid --for '%s' (use ready or step>=N)" % wrong, "wait", "--model=m", "--for=" + wrong,
                         "--master=" + NOBODY)
         self.expect(3, "wait: --for=step>=N can't be combined with --meta-graph", "wait", "--meta-graph=" + DIGITS,
