@@ -288,6 +288,21 @@ muster_graph_split_input (const char *input, char **name)
   return output == MUSTER_NODE_ZERO ? 0 : output;
 }
 
+/* What TensorFlow adds to read a variable is the op to fetch. */
+gboolean
+muster_graph_refuse_fetch (MusterGraph *self, const MusterNode *node, const char *fetch,
+                           MusterDType dtype, GError **error)
+{
+  g_autofree char *reader = g_strconcat (node->name, "/Read/ReadVariableOp", NULL);
+  const gboolean has_reader = muster_graph_find_node (self, reader) != NULL;
+  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                      "'%s' (op '%s') is a %s, which can't be fetched; fetch an op that reads "
+                      "it%s%s%s",
+                      fetch, node->kind->op, muster_dtype_name (dtype),
+                      has_reader ? ", such as '" : "", has_reader ? reader : "",
+                      has_reader ? ":0'" : "");
+}
+
 /* --- variables --- */
 
 /* A variable's key has these parts, a line each. */

@@ -64,6 +64,10 @@ char *muster_node_string (const MusterNode *node, const char *name);
  * at most max sizes to dims; -1 is an unknown size. */
 int muster_node_shape (const MusterNode *node, const char *name, gint64 *dims, int max);
 
+/* FALSE with UNIMPLEMENTED: an output of the node is of that type, which no tensor holds. */
+gboolean muster_graph_refuse_fetch (MusterGraph *self, const MusterNode *node, const char *fetch,
+                                    MusterDType dtype, GError **error);
+
 /* The variables of the nodes, by what identifies one on a master: kind, device, container and name.
  * Two graphs with the same key share the variable. (element-type utf8 utf8) The values are the
  * variables' names. Computed once and kept; any thread. */

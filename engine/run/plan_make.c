@@ -379,17 +379,6 @@ visit (Maker *m, guint32 node, GError **error)
   return TRUE;
 }
 
-/* ", such as 'global_step/Read/ReadVariableOp:0'": what TensorFlow adds to read a variable, or "".
- * (transfer full) */
-static char *
-reader_of (Maker *m, const MusterNode *handle)
-{
-  g_autofree char *name = g_strconcat (handle->name, "/Read/ReadVariableOp", NULL);
-  return muster_graph_find_node (m->graph, name) != NULL
-             ? g_strdup_printf (", such as '%s:0'", name)
-             : g_strdup ("");
-}
-
 static gboolean
 add_fetch (Maker *m, const char *name, MusterPlanFetch *fetch, GError **error)
 {
@@ -416,12 +405,8 @@ add_fetch (Maker *m, const char *name, MusterPlanFetch *fetch, GError **error)
   fetch->slot = node->first_output + (guint32)end.output;
   fetch->def = node->def;
   const MusterDType dtype = m->slot_dtypes->data[fetch->slot] % MUSTER_REF;
-  if (muster_dtype_is_supported (dtype))
-    return TRUE;
-  g_autofree char *reader = reader_of (m, node->def);
-  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
-                      "'%s' (op '%s') is a %s, which can't be fetched; fetch an op that reads it%s",
-                      name, node->def->kind->op, muster_dtype_name (dtype), reader);
+  return muster_dtype_is_supported (dtype) ||
+         muster_graph_refuse_fetch (m->graph, node->def, name, dtype, error);
 }
 
 static gboolean

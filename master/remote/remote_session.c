@@ -4,6 +4,7 @@
 #include "base/log_private.h"
 #include "base/protowire_private.h"
 #include "graph/graph_devices_private.h"
+#include "graph/graph_nodes_private.h"
 #include "graph/run_options_private.h"
 #include "master/coordinated_private.h"
 #include "master/remote/remote_call_private.h"
@@ -202,6 +203,23 @@ bound_options (const MusterStep *step)
                                muster_deadline_remaining (step->deadline_us, now_us));
 }
 
+/* TensorFlow's master sends the handle of a variable where one is fetched. */
+static void
+explain_handle (MusterRemoteSession *self, const MusterStep *step, GError **failure)
+{
+  MusterGraph *graph = muster_session_graph (MUSTER_SESSION (self));
+  for (gsize i = 0; graph != NULL && i < step->n_fetches; i++) {
+    const char *fetch = step->fetches[i];
+    g_autofree char *name = g_strndup (fetch, strcspn (fetch, ":"));
+    const MusterNode *node = muster_graph_find_node (graph, name);
+    if (node == NULL || strcmp (node->kind->op, "VarHandleOp") != 0)
+      continue;
+    g_clear_error (failure);
+    (void)muster_graph_refuse_fetch (graph, node, fetch, MUSTER_RESOURCE, failure);
+    return;
+  }
+}
+
 /* Runs a step, or a part of partial_run (nullable). */
 static gboolean
 run (MusterRemoteSession *self, const char *partial_run, const MusterStep *step,
@@ -230,6 +248,9 @@ run (MusterRemoteSession *self, const char *partial_run, const MusterStep *step,
   if (muster_step_response_decode_run (response, step->fetches, step->n_fetches, fetched, metadata,
                                        &failure))
     return TRUE;
+  if (muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) &&
+      strstr (failure->message, "its type resource") != NULL)
+    explain_handle (self, step, &failure);
   fail_call (self, failure, error); /* errors are in the body */
   return FALSE;
 }

@@ -336,6 +336,25 @@ cause_behind_gateway (const char *text)
                                                         : NULL;
 }
 
+/* gRPC's servers answer a method that they don't have without a text. */
+static void
+set_answered_error (MusterRpcClient *self, grpc_status_code status, const char *text,
+                    GError **error)
+{
+  if (*text != '\0')
+    muster_fail (error, muster_error_from_wire (status), "%s", text);
+  else if (status == GRPC_STATUS_UNIMPLEMENTED)
+    muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                 "'%s' doesn't implement this call, as TensorFlow's server doesn't; put a gateway "
+                 "in front of it: `muster serve --master=%s%s`",
+                 self->address,
+                 muster_rpc_credentials_has_tls (self->credentials) ? "grpcs://" : "",
+                 self->address);
+  else
+    muster_fail (error, muster_error_from_wire (status), "'%s' answered '%s' without details",
+                 self->address, muster_error_name ((int)status));
+}
+
 void
 muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outcome,
                              GCancellable *cancellable, GError **error)
@@ -361,12 +380,9 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
     if (muster_rpc_is_unconnected (text))
       muster_rpc_client_note_unreachable (self);
     muster_fail (error, code, MUSTER_NO_ANSWER_FROM "'%s': %s", self->address, cause);
-  } else if (*text == '\0')
-    muster_fail (error, muster_error_from_wire (outcome->status),
-                 "'%s' answered '%s' without details", self->address,
-                 muster_error_name ((int)outcome->status));
-  else
-    muster_fail (error, muster_error_from_wire (outcome->status), "%s", text);
+  } else {
+    set_answered_error (self, outcome->status, text, error);
+  }
 }
 
 void

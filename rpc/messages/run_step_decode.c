@@ -432,6 +432,8 @@ take_tensor (Response *self, const MusterProtoField *field, GError **error)
   self->tensors->pdata[place] = muster_tensor_proto_read_within (
       got.tensor, got.tensor_size, self->message, &self->budget, error);
   self->n_seen++;
+  if (self->tensors->pdata[place] == NULL && self->wanted != NULL)
+    g_prefix_error (error, "The fetch '%s': ", self->wanted[place]);
   return self->tensors->pdata[place] != NULL;
 }
 

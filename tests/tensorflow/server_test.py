@@ -109,6 +109,21 @@ class Story:
 class OnTensorFlow(Story, peer.TestCase):
     server = staticmethod(peer.tensorflow_server)
 
+    def test_commands_that_need_musters_server_say_so(self):
+        target = self.start()
+        address = target.removeprefix("grpc://")
+        words = ("'%s' doesn't implement this call, as TensorFlow's server doesn't; put a gateway in front of it: "
+                 "`muster serve --master=%s`")
+        for wanted in ["wait", "--model=digits", "--master=" + target, "--timeout=60"], ["drain", target]:
+            self.assertIn(words % (address, address), peer.muster(*wanted, code=3))
+
+    def test_a_handle_that_is_fetched_is_named(self):
+        target = self.start()
+        peer.muster(*command("prepare", target))
+        self.assertIn("'global_step:0' (op 'VarHandleOp') is a resource, which can't be fetched; fetch an op that reads it, "
+                      "such as 'global_step/Read/ReadVariableOp:0'",
+                      peer.muster(*command("run", target, "--fetch=global_step:0"), code=3))
+
 
 class OnMuster(Story, peer.TestCase):
     server = staticmethod(peer.muster_server)
