@@ -53,6 +53,7 @@ struct _MusterTrainingHook {
   gint64 n_batches;
   MusterTrainingState state;
   char *paused;             /* (owned) (nullable) that of state */
+  gboolean is_held;         /* by a hook, which is why it is paused */
   MusterTimeUse use_before; /* of a pause */
   Mark older, newer;        /* the marks that the rate is computed from */
   gint64 report_due_us;
@@ -312,10 +313,24 @@ training_after_create (MusterHook *hook, MusterSession *session,
   return TRUE;
 }
 
+/* A hook after this one, or before it in the next run, lets no step begin for a while. */
+static void
+on_hold (const char *why, gpointer user_data)
+{
+  MusterTrainingHook *self = user_data;
+  self->is_held = TRUE;
+  muster_training_hook_set_paused (user_data, why);
+  (void)report_progress (self, now_us (self));
+}
+
 static gboolean
 training_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
+  muster_run_context_set_hold_func (context, on_hold, self);
+  if (self->is_held)
+    muster_training_hook_set_paused (hook, NULL);
+  self->is_held = FALSE;
   if (!announce_progress (self, context, error))
     return FALSE;
   if (self->training->loss != NULL)

@@ -218,7 +218,7 @@ note_paused (MusterTrainShow *self)
   self->paused = g_strdup (why);
   muster_notify_status (why != NULL ? why : "training");
   if (!self->options->json) {
-    say (self, stderr, "%s", why != NULL ? why : "the job has enough tasks; training goes on");
+    say (self, stderr, "%s", why != NULL ? why : "training goes on");
     return;
   }
   JsonBuilder *builder = muster_train_event_begin ("waiting", self->state.step);

@@ -108,6 +108,8 @@ class DrainTest(processes.TestCase):
             task.expect('"event":"step"')
         drained = peer.muster("drain", target, "--grace=1h")
         step = int(re.match(r"drained digits: step (\d+) is durable", drained).group(1))
+        chief.expect('"waiting":"holding for a drain"')
+        worker.expect('"waiting":"holding for a save or a drain"')
         shown = self.status(target)
         self.assertIn("training, holding for a drain for another ", shown)
         self.assertNotIn("no step has ended", shown)

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log_private.h"
 #include "train/hooks/hook_checkpoint_private.h"
+#include "train/monitored/run_context_private.h"
 #include "train/preemption/preemption_private.h"
 
 /* The pause after a failed save. */
@@ -157,6 +158,7 @@ muster_checkpoint_hook_await_end (MusterHook *hook, MusterRunContext *context, G
   if (!muster_drain_watch_is_saved (&self->drain))
     return TRUE;
   const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_PAUSED);
+  muster_run_context_hold (context, "holding for a drain");
   const gboolean is_there = muster_drain_watch_await_end (&self->drain, &call, self->scaffold,
                                                           self->saver, requested (self), error);
   (void)muster_goodput_meter_enter (self->meter, use);

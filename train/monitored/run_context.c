@@ -32,6 +32,8 @@ struct _MusterRunContext {
   guint step_at;             /* the global step's index in fetches */
   gint64 step_now;           /* -1: not read yet */
   gboolean wants_stop;
+  MusterRunHoldFunc hold_func; /* (nullable) */
+  gpointer hold_data;          /* (not owned) */
 };
 
 G_DEFINE_BOXED_TYPE (MusterRunContext, muster_run_context, muster_run_context_ref,
@@ -149,6 +151,21 @@ muster_run_context_cancellable (MusterRunContext *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
   return self->cancellable;
+}
+
+void
+muster_run_context_set_hold_func (MusterRunContext *self, MusterRunHoldFunc func,
+                                  gpointer user_data)
+{
+  self->hold_func = func;
+  self->hold_data = user_data;
+}
+
+void
+muster_run_context_hold (MusterRunContext *self, const char *why)
+{
+  if (self->hold_func != NULL)
+    self->hold_func (why, self->hold_data);
 }
 
 void

@@ -22,6 +22,12 @@ gboolean muster_run_context_run (MusterRunContext *self, gint64 deadline_us, GEr
 void muster_run_context_hand_out (MusterRunContext *self, MusterTensor **fetched,
                                   GBytes **metadata);
 gboolean muster_run_context_wants_stop (const MusterRunContext *self);
+/* Called by muster_run_context_hold (), in every run from now on. */
+typedef void (*MusterRunHoldFunc) (const char *why, gpointer user_data);
+void muster_run_context_set_hold_func (MusterRunContext *self, MusterRunHoldFunc func,
+                                       gpointer user_data);
+/* For people: what a hook waits for before it lets the run begin. */
+void muster_run_context_hold (MusterRunContext *self, const char *why);
 /* Drops the run's references. */
 void muster_run_context_end (MusterRunContext *self);
 

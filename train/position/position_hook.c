@@ -45,8 +45,12 @@ static gboolean
 wait_while_held (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
   GError *failure = NULL;
-  if (muster_position_settle (self, muster_run_context_session (context),
-                              muster_run_context_deadline_us (context), &failure))
+  self->held = context;
+  const gboolean is_settled =
+      muster_position_settle (self, muster_run_context_session (context),
+                              muster_run_context_deadline_us (context), &failure);
+  self->held = NULL;
+  if (is_settled)
     return TRUE;
   if (muster_error_is (failure, MUSTER_ERROR_CANCELLED) &&
       g_cancellable_is_cancelled (self->preempted))

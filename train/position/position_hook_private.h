@@ -32,6 +32,7 @@ struct _MusterPositionHook {
   char *train_op;          /* (owned) from begin on */
   GCancellable *stopped;   /* (owned) (nullable) the session's coordinator's */
   GCancellable *preempted; /* (owned) (nullable) */
+  MusterRunContext *held;  /* (not owned) (nullable) the run before which it waits */
   gint64 settle_us;        /* how long a step of an earlier session may go on */
   gboolean may_find_step;  /* of an earlier process, at the task's own master; FALSE once it has
                             * found its place: its steps are its own then, and have ended when

@@ -239,8 +239,13 @@ note_wait (const MusterPositionHook *self, Waits *waits, Wait wait, gint64 deadl
     waits->wait = wait;
     waits->began_us = now_us;
   }
-  if (wait != WAIT_FOR_RESTORE || waits->is_told ||
-      now_us - waits->began_us < MUSTER_POSITION_TELL_US)
+  if (waits->is_told || now_us - waits->began_us < MUSTER_POSITION_TELL_US)
+    return;
+  if (wait == WAIT_FOR_HOLD && self->held != NULL) {
+    muster_run_context_hold (self->held, "holding for a save or a drain");
+    waits->is_told = TRUE;
+  }
+  if (wait != WAIT_FOR_RESTORE)
     return;
   g_autofree char *chief = muster_position_name_of (self, 0);
   muster_log (G_LOG_LEVEL_MESSAGE, "position", "MESSAGE",
