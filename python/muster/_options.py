@@ -89,6 +89,8 @@ def _value(value):
     try:
         known = _known_value(value)
     except (TypeError, ValueError, OverflowError):
+        if isinstance(value, GObject.Object):  # without one of C's
+            raise TypeError("%s's __init__ () doesn't call super ().__init__ ()" % type(value).__name__) from None
         known = None
     return known or GObject.Value(GObject.TYPE_PYOBJECT, (value,))  # a tuple, since None would be NULL
 

@@ -639,6 +639,34 @@ class Monitored(case.TestCase):
         self.assertGreater(float(loss), 0)
         self.assertEqual(seen, ["run", "end"])
 
+    def test_a_hooks_methods_may_call_those_of_its_class(self):
+        seen = []
+
+        class Hook(Muster.Hook):
+            def do_begin(self, scaffold):
+                super().do_begin(scaffold)
+
+            def do_claims(self):
+                return super().do_claims()
+
+            def do_after_run(self, context):
+                seen.append(super().do_after_run(context))
+
+            def do_end(self, session, deadline_us, cancellable):
+                seen.append(super().do_end(session, deadline_us, cancellable))
+
+        with self.open(Hook()) as session:
+            session.run("global_step:0")
+        self.assertEqual(seen, [None, None])
+
+    def test_a_hook_that_was_not_made_is_named(self):
+        class Count(Muster.Hook):
+            def __init__(self):
+                self.n = 0
+
+        with self.assertRaisesRegex(TypeError, r"Count's __init__ \(\) doesn't call super \(\).__init__ \(\)"):
+            self.open(Count())
+
     def test_the_end_of_the_input_is_no_failure(self):
         seen = []
 

@@ -587,6 +587,16 @@ def _guard_subclass(cls, **keywords):
     _callbacks.guard_methods(cls, _names_of, _status_of)
 
 
+class _OfNoHook:
+    """A hook's function, which its class lacks in C: by super () it does nothing. PyGObject finds its info on the class."""
+
+    def __init__(self, info):
+        self.info = info
+
+    def __get__(self, hook, cls=None):
+        return self.info.__get__(None, cls) if hook is None else lambda *args: None
+
+
 def _adapt_class(cls, info):
     """Changes a class of the library's."""
     if isinstance(info, _gi.StructInfo) and info.get_name().endswith(_options.NAMES):
@@ -596,6 +606,8 @@ def _adapt_class(cls, info):
         is_static = isinstance(function.raw, _gi.FunctionInfo) and not function.raw.is_method()
         setattr(cls, function.__name__, staticmethod(function) if is_static else function)
     _adapt_methods(cls, info)
+    for method in info.get_vfuncs() if cls.__name__ == "Hook" else ():
+        setattr(cls, "do_" + method.get_name(), _OfNoHook(method))
     _refuse_unknown(cls)
     _make_by_name(cls, info)
     if "__repr__" not in vars(cls):
