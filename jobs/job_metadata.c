@@ -24,7 +24,9 @@ muster_job_metadata_set_params (MusterJobMetadata *self, const MusterJobParams *
   muster_require (error, FALSE, self, params);
 
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
-  return iface->set_params == NULL || iface->set_params (self, params, error);
+  return iface->set_params == NULL ||
+         muster_require_error (error, iface->set_params (self, params, error),
+                               G_OBJECT_TYPE_NAME (self), "set_params");
 }
 
 gboolean
@@ -36,7 +38,9 @@ muster_job_metadata_write (MusterJobMetadata *self, gint64 epoch, gboolean finis
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
   return check_time (deadline_us, cancellable, error) &&
          (iface->write == NULL ||
-          iface->write (self, epoch, finished, deadline_us, cancellable, error));
+          muster_require_error (
+              error, iface->write (self, epoch, finished, deadline_us, cancellable, error),
+              G_OBJECT_TYPE_NAME (self), "write"));
 }
 
 gboolean
@@ -50,7 +54,10 @@ muster_job_metadata_last_epoch (MusterJobMetadata *self, gint64 user_epoch, gint
   if (!check_time (deadline_us, cancellable, error))
     return FALSE;
   if (iface->last_epoch != NULL)
-    return iface->last_epoch (self, user_epoch, epoch, finished, deadline_us, cancellable, error);
+    return muster_require_error (
+        error,
+        iface->last_epoch (self, user_epoch, epoch, finished, deadline_us, cancellable, error),
+        G_OBJECT_TYPE_NAME (self), "last_epoch");
   *epoch = user_epoch;
   *finished = FALSE;
   return TRUE;
@@ -66,7 +73,9 @@ muster_job_metadata_accessible (MusterJobMetadata *self, gint64 epoch, gboolean 
   if (!check_time (deadline_us, cancellable, error))
     return FALSE;
   if (iface->accessible != NULL)
-    return iface->accessible (self, epoch, accessible, deadline_us, cancellable, error);
+    return muster_require_error (
+        error, iface->accessible (self, epoch, accessible, deadline_us, cancellable, error),
+        G_OBJECT_TYPE_NAME (self), "accessible");
   *accessible = TRUE;
   return TRUE;
 }
@@ -80,5 +89,7 @@ muster_job_metadata_report (MusterJobMetadata *self, const char *action, GPtrArr
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
   return check_time (deadline_us, cancellable, error) &&
          (iface->report == NULL ||
-          iface->report (self, action, stats, deadline_us, cancellable, error));
+          muster_require_error (
+              error, iface->report (self, action, stats, deadline_us, cancellable, error),
+              G_OBJECT_TYPE_NAME (self), "report"));
 }

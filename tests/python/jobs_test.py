@@ -268,6 +268,18 @@ class Checkpoints(case.TestCase):
         file = Muster.JobStateFile.new()
         self.assertFails(Muster.Error.FAILED_PRECONDITION, "", file.write, 1, False, FOREVER, None)
 
+    def test_metadata_in_python_that_fails_without_a_word_is_named(self):
+        class Fails(GObject.Object, Muster.JobMetadata):
+            def do_write(self, epoch, finished, deadline_us, cancellable):
+                return False
+
+            def do_accessible(self, epoch, deadline_us, cancellable):
+                return False, False
+
+        checkpoint = Muster.JobCheckpoint.new(self.folder, None, Fails(), None)
+        self.assertFails(Muster.Error.INTERNAL, "Fails: write () failed without an error", checkpoint.write_metadata, 3, True, FOREVER, None)
+        self.assertFails(Muster.Error.INTERNAL, "Fails: accessible () failed without an error", checkpoint.accessible, 3, FOREVER, None)
+
 
 if __name__ == "__main__":
     case.main()
