@@ -19,8 +19,9 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#define PLAIN "text/plain; charset=utf-8"
-#define PATHS "/, /api/status, /metrics, /readyz and /healthz"
+#define PLAIN  "text/plain; charset=utf-8"
+#define EVENTS "text/event-stream"
+#define PATHS  "/, /api/status, /metrics, /readyz and /healthz"
 
 struct _MusterHttpAnswers {
   MusterServer *server;     /* (not owned) */
@@ -122,7 +123,7 @@ answer_events (MusterHttpAnswers *self G_GNUC_UNUSED, struct MHD_Connection *con
                Answer *answer)
 {
   if (muster_http_guest_stays (muster_http_guest_of (connection)))
-    *answer = (Answer){200, "text/event-stream", NULL};
+    *answer = (Answer){200, EVENTS, NULL};
   else
     *answer = (Answer){503, PLAIN, g_strdup ("too many pages are open\n")};
 }
@@ -210,6 +211,17 @@ may_read (MusterHttpAnswers *self, struct MHD_Connection *connection, Answer *an
   }
 }
 
+/* A client of a proxy names the host in the target, too. */
+static const char *
+path_of (const char *target)
+{
+  const char *host = strstr (target, "://");
+  if (host == NULL || (!g_str_has_prefix (target, "http:") && !g_str_has_prefix (target, "https:")))
+    return target;
+  const char *path = strchr (host + strlen ("://"), '/');
+  return path != NULL ? path : "/";
+}
+
 static void
 choose (MusterHttpAnswers *self, struct MHD_Connection *connection, const char *path,
         const char *method, Answer *answer)
@@ -219,10 +231,12 @@ choose (MusterHttpAnswers *self, struct MHD_Connection *connection, const char *
       continue;
     if (strcmp (method, "GET") != 0 && strcmp (method, "HEAD") != 0)
       *answer = (Answer){405, PLAIN, g_strdup ("use GET\n")};
-    else if (pages[i].is_open || may_read (self, connection, answer))
-      pages[i].answer (self, connection, answer);
-    else
+    else if (!pages[i].is_open && !may_read (self, connection, answer))
       log_refusal (self, connection, pages[i].path, answer);
+    else if (strcmp (method, "HEAD") == 0 && pages[i].answer == answer_events)
+      *answer = (Answer){200, EVENTS, g_strdup ("")};
+    else
+      pages[i].answer (self, connection, answer);
     return;
   }
   *answer = (Answer){404, PLAIN, g_strdup ("not found; use " PATHS "\n")};
@@ -280,7 +294,7 @@ muster_http_answer (void *data, struct MHD_Connection *connection, const char *p
   }
   Answer answer;
   muster_http_guest_asked (muster_http_guest_of (connection));
-  choose (data, connection, path, method, &answer);
+  choose (data, connection, path_of (path), method, &answer);
   return send_answer (data, connection, &answer);
 }
 

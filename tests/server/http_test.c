@@ -34,6 +34,18 @@ MUSTER_TEST (Http, answers_head_without_a_body)
 
   EXPECT_RECEIVED (heard, "200", "Content-Length: 8\r\n");
   MUSTER_EXPECT_TRUE (g_str_has_suffix (heard, "\r\n\r\n"));
+  g_autofree char *of_events = http_ask (&f, "HEAD", "/api/events");
+  EXPECT_RECEIVED (of_events, "200", "Content-Type: text/event-stream\r\n");
+  MUSTER_EXPECT_STREQ (strstr (of_events, "\r\n\r\n"), "\r\n\r\n"); /* nor an end of chunks */
+}
+
+MUSTER_TEST (Http, answers_a_target_with_scheme_and_host)
+{
+  g_auto (HttpFixture) f = http_start ();
+  EXPECT_ANSWER (&f, "GET", "http://localhost/healthz", "200", "\r\n\r\nserving\n");
+  EXPECT_ANSWER (&f, "GET", "https://any.name:80/readyz?x=http://y/", "200", "ready: 0 of 0");
+  EXPECT_ANSWER (&f, "GET", "http://localhost", "200", "<!DOCTYPE html>");
+  EXPECT_ANSWER (&f, "GET", "ftp://localhost/healthz", "404", "/metrics");
 }
 
 MUSTER_TEST (Http, reports_each_model_that_is_not_ready_why)
