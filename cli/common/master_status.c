@@ -55,7 +55,10 @@ muster_cli_no_answer_hint (const char *address, gboolean tls, MusterReach stage,
 {
   switch (stage) {
   case MUSTER_REACH_REFUSED:
-    return g_strdup ("`muster serve --listen=HOST:PORT` starts a master");
+    return muster_address_unix_path (address) != NULL
+               ? g_strdup_printf (
+                     "`muster serve --listen=%s` starts a master, if the path is right", address)
+               : g_strdup ("`muster serve --listen=HOST:PORT` starts a master");
   case MUSTER_REACH_TLS_FAILED:
     return g_strdup_printf ("`muster %s %s://%s`", command, tls ? "grpc" : "grpcs", address);
   default:

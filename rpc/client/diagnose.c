@@ -13,6 +13,7 @@
 
 #include <gio/gunixsocketaddress.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Maximum number of addresses that are tried. */
 #define MAX_ADDRESSES 4
@@ -101,9 +102,15 @@ stage_of (const GError *error)
 static char *
 say_refused (const Probe *probe)
 {
-  return probe->is_unix ? g_strdup ("connection refused: no process listens on this socket")
-                        : g_strdup_printf ("TCP connection refused: no process listens on port %u",
-                                           probe->port);
+  struct stat found;
+  if (!probe->is_unix)
+    return g_strdup_printf ("TCP connection refused: no process listens on port %u", probe->port);
+  if (stat (probe->host, &found) != 0)
+    return g_strdup ("there is no such socket: no process listens there");
+  if (!S_ISSOCK (found.st_mode))
+    return g_strdup_printf ("that is %s, not a socket",
+                            S_ISDIR (found.st_mode) ? "a directory" : "a file");
+  return g_strdup ("connection refused: no process listens on this socket");
 }
 
 static GSocket *

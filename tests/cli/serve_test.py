@@ -299,7 +299,7 @@ class LocalUsersTest(unittest.TestCase):
         checked = muster("serve", "--check-config", "--listen=%s,localhost:1" % self.socket)
         self.assertEqual(checked.returncode, 0, checked.stderr)
         refused = muster("wait", *model, "--timeout=1")
-        self.assertIn("no process listens on this socket", refused.stderr)
+        self.assertIn("there is no such socket: no process listens there", refused.stderr)
 
     def test_is_served_beside_a_port_with_tokens_but_needs_none(self):
         token = os.path.join(self.folder.name, "token")

@@ -5,6 +5,8 @@
 #include "rpc/server/rpc_server_private.h"
 #include "tests/gtest_shim.h"
 
+#include <gio/gunixsocketaddress.h>
+#include <glib/gstdio.h>
 #include <string.h>
 
 /* A socket that listens on loopback. What it says to whom it accepts is up to the test. */
@@ -206,6 +208,32 @@ MUSTER_TEST (Diagnosis, of_a_closed_port_is_that_it_refuses)
   expect_stage (&found, MUSTER_REACH_REFUSED, "no process listens on port ");
   MUSTER_EXPECT_STREQ (found.resolved, "127.0.0.1");
   MUSTER_EXPECT_EQ (found.connect_us, -1);
+}
+
+MUSTER_TEST (Diagnosis, of_a_path_without_a_server_says_what_is_there)
+{
+  g_autofree char *directory = g_dir_make_tmp ("muster-XXXXXX", NULL);
+  g_autofree char *file = g_build_filename (directory, "file", NULL);
+  g_autofree char *left = g_build_filename (directory, "left", NULL);
+  MUSTER_ASSERT_TRUE (g_file_set_contents (file, "", 0, NULL));
+  g_autoptr (GSocketAddress) at = g_unix_socket_address_new (left);
+  g_autoptr (GSocket) ended =
+      g_socket_new (G_SOCKET_FAMILY_UNIX, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_DEFAULT, NULL);
+  MUSTER_ASSERT_TRUE (g_socket_bind (ended, at, TRUE, NULL));
+  g_clear_object (&ended);
+  const struct {
+    const char *name, *words;
+  } cases[] = {{"nope", "there is no such socket: no process listens there"},
+               {"", "that is a directory, not a socket"},
+               {"file", "that is a file, not a socket"},
+               {"left", "connection refused: no process listens on this socket"}};
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *address = g_strconcat ("unix:", directory, "/", cases[i].name, NULL);
+    g_auto (MusterDiagnosis) found = {0};
+    muster_diagnose (address, FALSE, within (30 * MUSTER_SECOND), NULL, &found);
+    expect_stage (&found, MUSTER_REACH_REFUSED, cases[i].words);
+  }
+  MUSTER_EXPECT_TRUE (g_unlink (file) == 0 && g_unlink (left) == 0 && g_rmdir (directory) == 0);
 }
 
 MUSTER_TEST (Diagnosis, of_an_unknown_name_is_that_it_does_not_resolve)
