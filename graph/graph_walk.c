@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph_walk_private.h"
 
+#include "graph/functions_private.h"
 #include "graph/graph_nodes_private.h"
 
 #include <string.h>
@@ -110,20 +111,9 @@ muster_graph_origin (MusterGraph *self, gsize node, gsize input)
 
 /* --- what is written --- */
 
+/* TRUE for an op that changes a variable, other than a call. */
 static gboolean
-takes_a_variable (MusterGraph *graph, gsize node)
-{
-  const MusterNode *def = muster_graph_node (graph, node);
-  for (gsize i = 0; i < def->n_input; i++) {
-    const gssize from = find_origin (graph, node, i, TRUE);
-    if (from >= 0 && strcmp (op_of (graph, (gsize)from), "VarHandleOp") == 0)
-      return TRUE;
-  }
-  return FALSE;
-}
-
-gboolean
-muster_graph_writes (MusterGraph *self, gsize node)
+op_writes (const char *op)
 {
   static const char *const writers[] = {"Assign",
                                         "Apply",
@@ -138,9 +128,37 @@ muster_graph_writes (MusterGraph *self, gsize node)
                                         "ResourceCountUpTo",
                                         NULL};
   static const char *const pure[] = {"ScatterNd", "ScatterNdNonAliasingAdd", NULL};
-  const char *op = op_of (self, node);
-  return (begins_with_one_of (op, writers) && !g_strv_contains (pure, op)) ||
-         (muster_graph_calls (self, node) && takes_a_variable (self, node));
+  return begins_with_one_of (op, writers) && !g_strv_contains (pure, op);
+}
+
+/* Adds the variables that a function call may change. */
+static void
+written_by_call (MusterGraph *graph, gsize node, GArray *written)
+{
+  const MusterNode *def = muster_graph_node (graph, node);
+  g_autoptr (MusterFunctions) functions = NULL;
+  for (gsize i = 0; i < def->n_input; i++) {
+    const gssize from = find_origin (graph, node, i, TRUE);
+    if (from < 0 || strcmp (op_of (graph, (gsize)from), "VarHandleOp") != 0)
+      continue;
+    if (functions == NULL)
+      functions = muster_functions_new (graph);
+    const gsize variable = (gsize)from;
+    if (muster_functions_may_write (functions, def, i, op_writes))
+      g_array_append_val (written, variable);
+  }
+}
+
+gboolean
+muster_graph_writes (MusterGraph *self, gsize node)
+{
+  g_autoptr (GArray) written = NULL;
+
+  if (!muster_graph_calls (self, node))
+    return op_writes (op_of (self, node));
+  written = g_array_new (FALSE, FALSE, sizeof (gsize));
+  written_by_call (self, node, written);
+  return written->len > 0;
 }
 
 /* An op that applies a gradient writes its variable and the optimizer's; the others write their
@@ -150,11 +168,14 @@ muster_graph_written (MusterGraph *self, gsize node, GArray *written)
 {
   static const char *const several[] = {"Apply", "SparseApply", "ResourceApply",
                                         "ResourceSparseApply", NULL};
-  if (!muster_graph_writes (self, node))
-    return;
   const MusterNode *def = muster_graph_node (self, node);
-  const gboolean has_several =
-      muster_graph_calls (self, node) || begins_with_one_of (def->kind->op, several);
+  const gboolean has_several = begins_with_one_of (def->kind->op, several);
+  if (muster_graph_calls (self, node)) {
+    written_by_call (self, node, written);
+    return;
+  }
+  if (!op_writes (def->kind->op))
+    return;
   for (gsize i = 0; i < (has_several ? def->n_input : MIN (def->n_input, 1)); i++) {
     const gssize from = find_origin (self, node, i, has_several);
     if (from < 0 || !g_strv_contains (variables, op_of (self, (gsize)from)))

@@ -19,8 +19,7 @@ void muster_graph_mark_needs (MusterGraph *self, const char *name, guint8 *marke
 void muster_graph_mark_fed (MusterGraph *self, const char *name, guint8 *marked);
 #define MUSTER_GRAPH_FED 2 /* its mark; what is needed has TRUE */
 
-/* TRUE if the node may change a variable. A function call may write any variable that is passed to
- * it. */
+/* TRUE if the node may change a variable; a function call, one that is passed to it. */
 gboolean muster_graph_writes (MusterGraph *self, gsize node);
 
 /* TRUE for a call of a function. */

@@ -2,6 +2,7 @@
 #include "graph/missing_ops_private.h"
 
 #include "base/error.h"
+#include "graph/functions_private.h"
 #include "graph/graph_nodes_private.h"
 #include "graph/graph_walk_private.h"
 
@@ -60,14 +61,37 @@ muster_graph_missing_ops (MusterGraph *graph, const guint8 *marked, const char *
   return g_strdup (text->str);
 }
 
+static gboolean
+is_program_op (const char *op)
+{
+  static const char *const ops[] = {"PyFunc", "PyFuncStateless", "EagerPyFunc", NULL};
+  return g_strv_contains (ops, op) || g_str_has_prefix (op, "Horovod");
+}
+
+/* Marks what begins the iterators that are marked, too. (transfer full) */
+static guint8 *
+mark_beginnings (MusterGraph *graph, const guint8 *marked)
+{
+  const gsize n = muster_graph_n_nodes (graph);
+  guint8 *all = g_memdup2 (marked, n + 1);
+  for (gsize i = 0; i < n; i++) {
+    const gboolean begins = strcmp (muster_graph_node (graph, i)->kind->op, "MakeIterator") == 0;
+    const gssize iterator = begins ? muster_graph_origin (graph, i, 1) : -1;
+    if (iterator >= 0 && marked[iterator] == TRUE)
+      muster_graph_mark_needed (graph, i, all);
+  }
+  return all;
+}
+
 const MusterNode *
 muster_graph_program_op (MusterGraph *graph, const guint8 *marked)
 {
-  static const char *const ops[] = {"PyFunc", "PyFuncStateless", "EagerPyFunc", NULL};
+  g_autofree guint8 *all = mark_beginnings (graph, marked);
+  g_autoptr (MusterFunctions) functions = muster_functions_new (graph);
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
     const MusterNode *node = muster_graph_node (graph, i);
-    if (marked[i] == TRUE &&
-        (g_strv_contains (ops, node->kind->op) || g_str_has_prefix (node->kind->op, "Horovod")))
+    if (all[i] == TRUE &&
+        (is_program_op (node->kind->op) || muster_functions_have (functions, node, is_program_op)))
       return node;
   }
   return NULL;

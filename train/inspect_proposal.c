@@ -56,11 +56,21 @@ weigh (MusterGraph *graph, gsize op, const guint8 *updates)
   return n_run > 0 && has_gradients ? n_run + n : n_run;
 }
 
+/* A step of a program: a group, an update, a conditional or what tf.cond () returns of one. */
+static gboolean
+may_be_step (MusterGraph *graph, gsize i)
+{
+  static const char *const groups[] = {"NoOp", "Merge", NULL};
+  const MusterNode *node = muster_graph_node (graph, i);
+  return g_strv_contains (groups, node->kind->op) || muster_graph_writes (graph, i) ||
+         (strcmp (node->kind->op, "Identity") == 0 && node->n_input > 0 &&
+          muster_graph_calls (graph, muster_node_input (node, 0, NULL)));
+}
+
 /* Returns the last of the ops with the most weight that no other op runs; -1: none. */
 static gssize
 find_update_of_most (MusterGraph *graph, const guint8 *updates)
 {
-  static const char *const groups[] = {"NoOp", "Merge", NULL};
   const gsize n = muster_graph_n_nodes (graph);
   g_autofree guint8 *inner = g_malloc0 (n + 1);
   gsize most = 0, n_tried = 0;
@@ -70,9 +80,8 @@ find_update_of_most (MusterGraph *graph, const guint8 *updates)
     for (gsize k = 0; k < muster_graph_node (graph, i)->n_input; k++)
       inner[muster_node_input (muster_graph_node (graph, i), k, NULL)] = TRUE;
   for (gsize i = n; i-- > 0 && n_tried < MOST_TRIED;) {
-    const MusterNode *node = muster_graph_node (graph, i);
-    if (inner[i] || g_str_has_prefix (node->name, "muster/") ||
-        !(muster_graph_writes (graph, i) || g_strv_contains (groups, node->kind->op)))
+    if (inner[i] || g_str_has_prefix (muster_graph_node (graph, i)->name, "muster/") ||
+        !may_be_step (graph, i))
       continue;
     n_tried++;
     const gsize weight = weigh (graph, i, updates);
@@ -88,10 +97,10 @@ char *
 muster_scaffold_propose_train_op (MusterScaffold *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
-  if (muster_scaffold_train_op (self) != NULL)
-    return NULL;
   MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (self);
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+  if (muster_graph_find_named (graph, muster_scaffold_train_op (self)) >= 0)
+    return NULL;
   g_autoptr (GPtrArray) none = g_ptr_array_new ();
   g_autofree guint8 *nothing = g_malloc0 (muster_graph_n_nodes (graph) + 1);
   const MusterInspect all = {.scaffold = self,

@@ -308,6 +308,63 @@ class Branches(peer.TestCase):
                         np.testing.assert_array_equal(session.run(variable), saved.get_tensor(variable.op.name))
 
 
+class Functions(peer.TestCase):
+    """Conditionals and data whose bodies are functions of the graph's library."""
+
+    def setUp(self):
+        self.place = self.folder()
+        np.save(os.path.join(self.place, "x.npy"), np.ones([8, 1], np.float32))
+        for begin, end in ((v1.enable_control_flow_v2, v1.disable_control_flow_v2),
+                           (v1.enable_resource_variables, v1.disable_resource_variables)):
+            begin()
+            self.addCleanup(end)
+
+    def write(self, kind):
+        """A graph, its path, and the op that its program runs."""
+        x = v1.placeholder(tf.float32, [None, 1], name="x")
+        w, step = v1.get_variable("w", [1, 1], initializer=v1.ones_initializer()), v1.train.create_global_step()
+        loss = tf.reduce_mean(tf.matmul(x, w), name="loss")
+        early = tf.function(lambda: tf.cond(step < 2, lambda: 0.5, lambda: 0.25))
+        rate = tf.cond(step < 4, early, lambda: tf.cast(w[0, 0] * 0.0, tf.float32) + 0.125) if kind == "reads" else 0.5
+        optimizer = v1.train.GradientDescentOptimizer(rate)
+        gradients = optimizer.compute_gradients(loss, [w])
+        if kind == "reads":
+            train = optimizer.apply_gradients(gradients, name="train")
+        else:
+            train = tf.cond(tf.reduce_all(tf.math.is_finite(gradients[0][0])),
+                            lambda: optimizer.apply_gradients(gradients, step), tf.no_op, name="guard")
+        path = os.path.join(self.place, kind + ".meta")
+        v1.train.export_meta_graph(path)
+        return path, train
+
+    def test_a_step_counts_once(self):
+        """By an op of its own where a function only reads the step; by a function, where that writes it."""
+        for kind in "reads", "writes":
+            with self.subTest(kind), tf.Graph().as_default(), v1.Session() as session:
+                path, train = self.write(kind)
+                session.run(v1.global_variables_initializer())
+                for i in range(6):
+                    session.run(train, {"x:0": [[1]]})
+                    if kind == "reads":
+                        session.run(v1.train.get_global_step().assign_add(1))
+                run = os.path.join(self.place, kind)
+                op = peer.muster_json("inspect", path)["train op"][0]["name"]
+                self.assertEqual("muster/train" if kind == "reads" else "guard/Identity", op)
+                said = peer.muster("train", "--meta-graph=" + path, "--master=tensorflow:" + sys.prefix, "--steps=6",
+                                   "--feed=x:0=@" + os.path.join(self.place, "x.npy"), "--batch-size=1", "--timeout=30",
+                                   "--checkpoint-dir=" + run, *["--train-op=" + op] * (kind == "writes"))
+                self.assertNotIn("Does the train op advance it?", said)
+                saved = v1.train.load_checkpoint(run)
+                for variable in v1.global_variables():
+                    np.testing.assert_array_equal(session.run(variable), saved.get_tensor(variable.op.name))
+
+    def test_a_collected_op_of_a_function_is_named(self):
+        with tf.Graph().as_default():
+            path, _ = self.write("writes")
+        said = peer.muster("train", "--meta-graph=" + path, "--master=local", "--steps=1", code=3)
+        self.assertIn("the collection 'train_op' has 'GradientDescent', which isn't in the graph", said)
+
+
 class Inspect(peer.TestCase):
     """What `muster inspect` says of graphs that others exported, and that its commands work as printed."""
 
@@ -507,11 +564,18 @@ class Inspect(peer.TestCase):
 
     def test_inspect_offers_no_command_for_what_no_command_can_train(self):
         """What calls the program that wrote the graph, and batches of a sparse placeholder."""
-        for kind, why in ("python", "(EagerPyFunc), which calls the Python program"), ("sparse", "'sp/indices'"):
+        for kind, why in (("python", "(EagerPyFunc), which calls the Python program"), ("sparse", "'sp/indices'"),
+                          ("function", "(MapDataset), which calls the Python program")):
             with self.subTest(kind), tf.Graph().as_default():
                 w = v1.get_variable("w", [2, 1])
                 if kind == "sparse":
                     product = tf.sparse.sparse_dense_matmul(v1.sparse_placeholder(tf.float32, [None, 2], name="sp"), w)
+                elif kind == "function":
+                    rows = tf.data.Dataset.from_tensors(np.ones([1, 2], np.float32)).repeat().map(
+                        lambda row: tf.ensure_shape(tf.cond(row[0, 0] > 0, lambda: tf.numpy_function(np.negative, [row], tf.float32),
+                                                            lambda: row), [1, 2]))
+                    iterator = v1.data.make_initializable_iterator(rows)
+                    product = tf.matmul(iterator.get_next(), w)
                 else:
                     x = v1.placeholder(tf.float32, [None, 2], name="x")
                     product = tf.matmul(tf.ensure_shape(tf.py_function(lambda rows: rows, [x], tf.float32), [None, 2]), w)
@@ -522,12 +586,13 @@ class Inspect(peer.TestCase):
                 facts = peer.muster_json("inspect", meta)
                 self.assertIn(why, facts["train op"][0]["text"])
                 self.assertNotIn("--feed=", facts["train op"][0]["text"])
-                self.assertEqual("none" if kind == "python" else "local", facts["master"][0]["name"])
+                self.assertEqual("local" if kind == "sparse" else "none", facts["master"][0]["name"])
                 self.assertIn("prepare", self.commands(meta))
                 self.assertNotIn("train", self.commands(meta))
                 self.assertEqual(kind == "sparse", "evaluate" in self.commands(meta))
-                if kind == "python":
-                    said = peer.muster("train", "--master=local", "--meta-graph=" + meta, "--feed=x:0=[[1, 2]]", "--steps=1", code=3)
+                if kind != "sparse":
+                    said = peer.muster("train", "--master=local", "--meta-graph=" + meta, "--steps=1",
+                                       *["--feed=x:0=[[1, 2]]"] * (kind == "python"), code=3)
                     self.assertIn("no master has it", said)
 
     def test_inspect_says_what_takes_the_input_where_the_step_takes_none(self):

@@ -100,6 +100,20 @@ check_synchronised (MusterMetaGraph *meta_graph, GError **error)
   return TRUE;
 }
 
+static gboolean
+refuse_without_op (const char *collected, GError **error)
+{
+  if (collected == NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "the meta graph has no train op; name it with --train-op=NAME, or add it "
+                        "to the collection 'train_op' before exporting");
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "the collection 'train_op' has '%s', which isn't in the graph, as an op of a "
+                      "function isn't; name another one with --train-op=NAME (`muster inspect` may "
+                      "propose one)",
+                      collected);
+}
+
 gboolean
 muster_trainable_check (MusterMetaGraph *meta_graph, GError **error)
 {
@@ -109,9 +123,7 @@ muster_trainable_check (MusterMetaGraph *meta_graph, GError **error)
   if (ops == NULL)
     return FALSE;
   if (ops->len == 0)
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "the meta graph has no train op; name it with --train-op=NAME, or add it "
-                        "to the collection 'train_op' before exporting");
+    return refuse_without_op (muster_meta_graph_op (meta_graph, "train_op"), error);
   return muster_train_ops_check (meta_graph, ops, error) && check_step (meta_graph, ops, error) &&
          check_queue_runners (meta_graph, error) && check_synchronised (meta_graph, error) &&
          muster_local_init_check (meta_graph, ops, error);
