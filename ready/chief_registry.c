@@ -768,13 +768,14 @@ notify_all (MusterChiefRegistry *self, GPtrArray *names)
     notify (self, names->pdata[i], MUSTER_MODEL_CHANGED);
 }
 
-/* A model whose graph isn't kept has nothing to lose: it is over, or isn't prepared. */
+/* Without a graph, the variables' containers aren't known, unless there is nothing to lose. */
 static gboolean
 loses_variables (const Model *model, const char *const *containers)
 {
-  return !model->is_elsewhere &&
-         (containers == NULL ||
-          (model->graph != NULL && muster_graph_has_variable_in (model->graph, containers)));
+  if (model->is_elsewhere || containers == NULL)
+    return !model->is_elsewhere;
+  return model->graph != NULL ? muster_graph_has_variable_in (model->graph, containers)
+                              : model->chief.prepared && model->chief.phase != MUSTER_CHIEF_OVER;
 }
 
 void

@@ -735,6 +735,25 @@ MUSTER_TEST (ChiefRegistry, keeps_a_model_of_which_a_reset_clears_no_container)
   }
 }
 
+MUSTER_TEST (ChiefRegistry, believes_no_model_of_an_unknown_graph_after_a_reset_of_a_container)
+{
+  static const struct {
+    MusterChiefPhase before, after;
+  } cases[] = {{MUSTER_CHIEF_TRAINING, MUSTER_CHIEF_UNKNOWN},
+               {MUSTER_CHIEF_OVER, MUSTER_CHIEF_OVER}};
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_auto (Fixture) f = fixture ();
+    const char *const containers[] = {"another", NULL};
+    EXPECT_CLAIM (&f, "host:1", 0, 1); /* without a graph */
+    EXPECT_ANNOUNCED (&f, 1, cases[i].before, 70);
+
+    muster_chief_registry_reset (f.registry, 1, containers);
+
+    g_autoptr (MusterAnnouncement) after = muster_chief_registry_find (f.registry, "digits");
+    MUSTER_EXPECT_EQ (after->phase, cases[i].after);
+  }
+}
+
 /* A silence may have to be seen twice before it counts. */
 static void
 outlast_lease (Fixture *f)
