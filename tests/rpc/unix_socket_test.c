@@ -173,7 +173,7 @@ MUSTER_TEST (UnixSocket, is_diagnosed)
   g_autofree char *address = address_of ("socket"), *absent = address_of ("absent");
   g_autoptr (MusterRpcServer) server = serve (address, NULL, 0, NULL);
   expect_stage (address, MUSTER_REACH_ANSWERS, "HTTP/2 settings received");
-  expect_stage (absent, MUSTER_REACH_REFUSED, "no process listens on this socket");
+  expect_stage (absent, MUSTER_REACH_REFUSED, "there is no such socket: no process listens there");
 }
 
 MUSTER_TEST (UnixSocket, is_found_when_its_server_starts)

@@ -209,8 +209,8 @@ MUSTER_TEST (Create, names_the_gateway_of_the_task_that_does_not_answer)
   go_to_the_end (&waiter);
 
   MUSTER_EXPECT_STREQ (waiter.text,
-                       "this task's gateway, /tmp/muster-0/none, connection refused: no "
-                       "process listens on this socket");
+                       "this task's gateway, /tmp/muster-0/none, there is no such socket: no "
+                       "process listens there");
 }
 
 MUSTER_TEST (Create, reports_when_it_is_for_another_reason)
