@@ -185,13 +185,37 @@ muster_graph_written (MusterGraph *self, gsize node, GArray *written)
   }
 }
 
-/* --- branches --- */
-
 static gboolean
 is_one_of (const char *op, const char *name, const char *reference)
 {
   return strcmp (op, name) == 0 || strcmp (op, reference) == 0;
 }
+
+/* --- loops --- */
+
+/* Outside values can enter a loop's frame only through an Enter. */
+guint8 *
+muster_graph_mark_loops (MusterGraph *self)
+{
+  const gsize n = muster_graph_n_nodes (self);
+  guint8 *in_loop = g_malloc0 (n + 1);
+  gboolean changed = FALSE;
+  for (gsize i = 0; i < n; i++)
+    changed |= in_loop[i] = is_one_of (op_of (self, i), "Enter", "RefEnter");
+  while (changed) {
+    changed = FALSE;
+    for (gsize node = 0; node < n; node++) {
+      const MusterNode *def = muster_graph_node (self, node);
+      for (gsize i = 0; i < def->n_input && !in_loop[node]; i++)
+        if (in_loop[muster_node_input (def, i, NULL)] &&
+            !is_one_of (def->kind->op, "Exit", "RefExit"))
+          changed = in_loop[node] = TRUE;
+    }
+  }
+  return in_loop;
+}
+
+/* --- branches --- */
 
 /* In how many conditionals' branches an input is. A Switch leads into a branch, but not that of a
  * loop. */

@@ -33,6 +33,10 @@ void muster_graph_written (MusterGraph *self, gsize node, GArray *variables);
  * the read of a variable; -1 if there is no such input. */
 gssize muster_graph_origin (MusterGraph *self, gsize node, gsize input);
 
+/* Marks the nodes inside the frames of loops, whose values nobody outside can fetch. (transfer full)
+ */
+guint8 *muster_graph_mark_loops (MusterGraph *self);
+
 /* The Merge that runs a node in a branch of a conditional, if the branch is taken, and that runs in
  * any case. The node itself if it isn't in a branch, or no Merge runs it. */
 gsize muster_graph_whole_of_branch (MusterGraph *self, gsize node);

@@ -106,11 +106,25 @@ muster_train_check_needs (const MusterTraining *training, const char *what,
   return muster_batches_check_feeds (training->batches, training->n_feeds, error);
 }
 
+/* A fetch in a loop is never answered. */
+static gboolean
+check_loss (const MusterTraining *training, GError **error)
+{
+  MusterGraph *graph = muster_scaffold_graph (training->session.scaffold);
+  const gssize loss = muster_graph_find_named (graph, training->loss);
+  g_autofree guint8 *in_loop = loss >= 0 ? muster_graph_mark_loops (graph) : NULL;
+  return in_loop == NULL || !in_loop[loss] ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "the loss '%s' is in a loop, where it can't be fetched; choose a tensor "
+                      "outside it",
+                      training->loss);
+}
+
 gboolean
 muster_train_check_feeds (const MusterTraining *training, GError **error)
 {
   const char *const roots[] = {muster_scaffold_train_op (training->session.scaffold),
                                training->loss};
-  return check_feeds (training, error) &&
+  return check_loss (training, error) && check_feeds (training, error) &&
          muster_train_check_needs (training, "training", roots, G_N_ELEMENTS (roots), error);
 }

@@ -384,6 +384,7 @@ inspect_clear (MusterInspect *self)
   g_clear_pointer (&self->others, g_ptr_array_unref);
   g_clear_pointer (&self->losses, g_ptr_array_unref);
   g_free (self->trains_by);
+  g_free (self->in_loop);
   g_free (self->why_not);
   g_free (self->proposal);
   g_strfreev (self->own_notes);
@@ -451,6 +452,7 @@ muster_scaffold_inspect_for (MusterScaffold *self, const char *path, const char 
   all.users = muster_feed_users_new (all.graph);
   all.target = target (all.scaffold, user_data);
   all.facts = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_graph_fact_free);
+  all.in_loop = muster_graph_mark_loops (all.graph);
   all.trains_by = g_new0 (guint8, muster_graph_n_nodes (all.graph) + 1);
   muster_graph_mark_needs (all.graph, muster_scaffold_train_op (all.scaffold), all.trains_by);
   if (all.why_not == NULL)

@@ -88,6 +88,16 @@ find_loss (const MusterInspect *self)
   return NULL;
 }
 
+/* TRUE for a training to which positions can't be added. */
+static gboolean
+writes_in_loop (const MusterInspect *self)
+{
+  for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++)
+    if (self->trains_by[i] && self->in_loop[i] && muster_graph_writes (self->graph, i))
+      return TRUE;
+  return FALSE;
+}
+
 static void
 add_train (MusterInspect *self, const char *loss)
 {
@@ -98,6 +108,8 @@ add_train (MusterInspect *self, const char *loss)
   const gboolean has_rows = append_feeds (self, command, needed);
   if (loss != NULL)
     append (command, "--loss=%s", loss);
+  if (has_rows && writes_in_loop (self))
+    append (command, "--no-positions");
   append (command, has_rows ? "--epochs=1" : "--steps=1000");
   append (command, "--checkpoint-dir=run");
   muster_inspect_add (self, "command", "train", command->str);

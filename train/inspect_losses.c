@@ -28,9 +28,12 @@ has_loss_name (MusterGraph *graph, gsize i)
 
 /* Takes op. */
 static void
-add_loss (GPtrArray *losses, char *op, int output)
+add_loss (const MusterInspect *self, GPtrArray *losses, char *op, int output)
 {
   g_autofree char *owned = op;
+  const gssize node = muster_graph_find_named (self->graph, op);
+  if (node >= 0 && self->in_loop[node])
+    return;
   g_autofree char *tensor = g_strdup_printf ("%s:%d", op, output);
   if (losses->len < MOST_LOSSES &&
       !g_ptr_array_find_with_equal_func (losses, tensor, g_str_equal, NULL))
@@ -63,10 +66,23 @@ add_minimised (const MusterInspect *self, GPtrArray *losses)
         continue;
       char *op = differentiated (node->name, ones->name, (gsize)(slash + 1 - ones->name));
       if (op != NULL && muster_graph_has_node (self->graph, op))
-        add_loss (losses, op, 0);
+        add_loss (self, losses, op, 0);
       else
         g_free (op);
     }
+  }
+}
+
+/* Puts the first loss that depends on the one at the front before it, such as one with a penalty of
+ * the other's gradient. */
+static void
+put_whole_first (const MusterInspect *self, GPtrArray *losses)
+{
+  for (guint i = 1; i < losses->len; i++) {
+    g_autofree guint8 *needed = g_malloc0 (muster_graph_n_nodes (self->graph) + 1);
+    muster_graph_mark_needs (self->graph, losses->pdata[i], needed);
+    if (needed[muster_graph_find_named (self->graph, losses->pdata[0])])
+      g_ptr_array_insert (losses, 0, g_ptr_array_steal_index (losses, i));
   }
 }
 
@@ -76,15 +92,16 @@ muster_inspect_find_losses (const MusterInspect *self, guint *n_minimised)
   const char *const *items = muster_meta_graph_collection (self->meta_graph, "losses");
   GPtrArray *losses = g_ptr_array_new_with_free_func (g_free);
   add_minimised (self, losses);
+  put_whole_first (self, losses);
   *n_minimised = losses->len;
   for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++)
     if (has_loss_name (self->graph, i))
-      add_loss (losses, g_strdup (muster_graph_node (self->graph, i)->name), 0);
+      add_loss (self, losses, g_strdup (muster_graph_node (self->graph, i)->name), 0);
   for (; items != NULL && *items != NULL; items++) {
     char *op = NULL;
     const int output = muster_graph_split_input (*items, &op);
     if (output >= 0)
-      add_loss (losses, op, output);
+      add_loss (self, losses, op, output);
     else
       g_free (op);
   }

@@ -26,6 +26,7 @@ typedef struct {
   GPtrArray *losses;           /* (owned) (element-type utf8) tensors, the reported one first */
   guint n_minimised;           /* of them the first, which the train op minimises */
   char *why_not;               /* (owned) (nullable) the graph can't be trained as it is */
+  guint8 *in_loop;             /* (owned) marks the nodes in loops */
   guint8 *trains_by;           /* (owned) marks the nodes that the train op needs */
 } MusterInspect;
 

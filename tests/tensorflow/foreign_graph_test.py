@@ -383,7 +383,7 @@ class Inspect(peer.TestCase):
         done = subprocess.run([peer.MUSTER, *words], cwd=self.place, text=True, capture_output=True, stdin=subprocess.DEVNULL,
                               timeout=peer.COMMAND_SECONDS)
         self.assertEqual(code, done.returncode, done.stderr)
-        return done.stdout
+        return done.stdout + done.stderr
 
     def model(self, keep_shape):
         x = v1.placeholder(tf.float32, [None, 2], name="x")
@@ -620,6 +620,30 @@ class Inspect(peer.TestCase):
         self.assertEqual([("whole:0", "the train op's"), ("decay:0", ""), ("error:0", "")],
                          [(fact["name"], fact["text"]) for fact in peer.muster_json("inspect", self.path("total.meta"))["loss"]])
         self.assertIn("--loss=whole:0", self.commands(self.path("total.meta"))["train"])
+
+    def test_the_loss_is_the_whole_one_outside_of_loops(self):
+        """Not the critic's values, whose gradient is a penalty; nor what a step minimises in a loop, which can't be fetched."""
+        x = v1.placeholder(tf.float32, [None, 1], name="x")
+        w = v1.get_variable("w", [1, 1], initializer=v1.ones_initializer(), use_resource=True)
+        step, optimizer = v1.train.create_global_step(), v1.train.GradientDescentOptimizer(0.1)
+        values = tf.square(tf.matmul(x, w), name="values")
+        whole = tf.add(tf.reduce_mean(values), tf.reduce_mean(tf.gradients(values, x)[0]), name="whole")
+        optimizer.minimize(whole, step, name="once")
+        v1.train.export_meta_graph(self.path("penalty.meta"))
+        self.assertEqual("whole:0", peer.muster_json("inspect", self.path("penalty.meta"))["loss"][0]["name"])
+
+        def update(i):
+            with tf.control_dependencies([optimizer.minimize(tf.reduce_mean(x * w.read_value(), name="part"), step)]):
+                return i + 1
+        v1.get_collection_ref("train_op")[:] = [v1.while_loop(lambda i: i < 2, update, [0], name="inner").op]
+        v1.train.export_meta_graph(self.path("inner.meta"))
+        np.save(self.path("x.npy"), np.ones([64, 1], np.float32))
+        self.assertNotIn("loss", peer.muster_json("inspect", self.path("inner.meta")))
+        words = ["--master=tensorflow:" + sys.prefix if word == "--master=tensorflow" else word
+                 for word in self.commands(self.path("inner.meta"))["train"] if not word.startswith("--loss=")]
+        self.assertIn("can't be fetched", self.follow([*words, "--loss=inner/part:0"], code=3))
+        self.follow(words)
+        self.assertEqual(2, v1.train.load_checkpoint(self.path("run")).get_tensor("global_step"))
 
     def test_a_graph_with_queues_has_no_command_to_evaluate(self):
         row = v1.train.batch([tf.ones([2])], 2)

@@ -22,44 +22,12 @@ refuse_graph (const char *why, const char *name, GError **error)
 
 /* --- which nodes write --- */
 
-static gboolean
-is_one_of (const char *op, const char *const *names)
-{
-  for (; *names; names++)
-    if (strcmp (op, *names) == 0)
-      return TRUE;
-  return FALSE;
-}
-
-/* Marks the nodes inside a loop's frame, which outside values can enter only through an Enter. */
-static guint8 *
-find_loops (MusterGraph *graph)
-{
-  static const char *const ins[] = {"Enter", "RefEnter", NULL};
-  static const char *const outs[] = {"Exit", "RefExit", NULL};
-  gsize n = muster_graph_n_nodes (graph);
-  guint8 *in_loop = g_malloc0 (n);
-  gboolean changed = FALSE;
-  for (gsize i = 0; i < n; i++)
-    changed |= in_loop[i] = is_one_of (muster_graph_node (graph, i)->kind->op, ins);
-  while (changed) {
-    changed = FALSE;
-    for (gsize node = 0; node < n; node++) {
-      const MusterNode *def = muster_graph_node (graph, node);
-      for (gsize i = 0; i < def->n_input && !in_loop[node]; i++)
-        if (in_loop[muster_node_input (def, i, NULL)] && !is_one_of (def->kind->op, outs))
-          changed = in_loop[node] = TRUE;
-    }
-  }
-  return in_loop;
-}
-
 /* Marks the nodes with which the train op writes (transfer full); NULL if that isn't possible. */
 static guint8 *
 find_writers (MusterGraph *graph, gsize train_op, GError **error)
 {
   g_autofree guint8 *needed = g_malloc0 (muster_graph_n_nodes (graph));
-  g_autofree guint8 *in_loop = find_loops (graph);
+  g_autofree guint8 *in_loop = muster_graph_mark_loops (graph);
   guint n_writers = 0;
 
   muster_graph_mark_needed (graph, train_op, needed);
@@ -67,7 +35,8 @@ find_writers (MusterGraph *graph, gsize train_op, GError **error)
     needed[i] = needed[i] && muster_graph_writes (graph, i);
     n_writers += needed[i];
     if (needed[i] && in_loop[i]) {
-      refuse_graph ("its train op writes a variable within a loop, by",
+      refuse_graph ("its train op writes a variable within a loop, which only a training without "
+                    "positions (--no-positions) can run, by",
                     muster_graph_node (graph, i)->name, error);
       return NULL;
     }
