@@ -11,8 +11,9 @@
 #include "server/services/health_service.h"
 #include "server/services/status_watch.h"
 
-/* Between two looks. */
-#define LOOK_US (MUSTER_SECOND)
+/* Between two looks, and while the master can't be used. */
+#define LOOK_US  (5 * MUSTER_SECOND)
+#define RETRY_US MUSTER_SECOND
 /* Of the master's answer. */
 #define ANSWER_US (5 * MUSTER_SECOND)
 /* The same at the start, which waits for it. */
@@ -122,7 +123,8 @@ look (gpointer data, GCancellable *cancellable)
   g_autofree char *failure = NULL;
   if (find_news (server, ANSWER_US, cancellable, &failure))
     tell (server, failure);
-  return muster_deadline_after (muster_clock_now_us (muster_system_clock ()), LOOK_US);
+  return muster_deadline_after (muster_clock_now_us (muster_system_clock ()),
+                                failure != NULL ? RETRY_US : LOOK_US);
 }
 
 void
@@ -135,5 +137,5 @@ muster_gateway_start (MusterGateway *self)
     tell (self->server, failure);
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   self->look = muster_background_task_new ("muster-master", look, self->server,
-                                           muster_deadline_after (now_us, LOOK_US));
+                                           muster_deadline_after (now_us, RETRY_US));
 }
