@@ -203,6 +203,18 @@ class Feeds(peer.TestCase):
                                     "--checkpoint-dir=" + place)
                         self.assertEqual(16, v1.train.load_checkpoint(place).get_tensor("w"))
 
+    def test_an_iterator_whose_state_is_saved_is_refused(self):
+        """TensorFlow's monitored sessions, too, restore before they initialise it."""
+        iterator = v1.data.make_initializable_iterator(tf.data.Dataset.range(10))
+        w, step = v1.get_variable("w", initializer=np.int64(0)), v1.train.create_global_step()
+        v1.add_to_collection("train_op", tf.group(w.assign_add(iterator.get_next()), step.assign_add(1), name="train"))
+        v1.add_to_collection("saveable_objects", tf.data.experimental.make_saveable_from_iterator(iterator))
+        path = os.path.join(self.place, "saved.meta")
+        v1.train.export_meta_graph(path, saver_def=v1.train.Saver().as_saver_def())
+        why = "saves the state of the iterator 'IteratorV2'"
+        self.assertIn(why, peer.muster_json("inspect", path)["train op"][0]["text"])
+        self.assertIn(why, peer.muster("train", "--master=tensorflow:" + sys.prefix, "--meta-graph=" + path, "--steps=4", code=3))
+
     def test_values_alone_have_no_epochs(self):
         rate = v1.placeholder(tf.float32, [], name="rate")
         w = v1.get_variable("w", initializer=0.0)

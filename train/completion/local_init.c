@@ -11,6 +11,8 @@
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "train/completion/train_ops_private.h"
 
+#include <string.h>
+
 /* The collection that a scaffold makes its local init op of (train/monitored/scaffold.h). */
 static const char *
 collection_of (MusterMetaGraph *meta_graph)
@@ -121,6 +123,31 @@ check_beginning (MusterGraph *graph, gsize iterator, gssize begun, GError **erro
                       name, by, placeholder->name);
 }
 
+/* Refuses an iterator whose state the saver restores: that fails before the iterator is
+ * initialised, and the initialiser, which runs after a restore, would set it back. */
+static gboolean
+check_saved_iterators (MusterMetaGraph *meta_graph, const gssize *begun, GError **error)
+{
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+  const MusterSaverInfo *saver = muster_meta_graph_saver (meta_graph);
+  const gsize n = muster_graph_n_nodes (graph);
+  g_autofree guint8 *restored = g_malloc0 (n + 1);
+  if (saver != NULL)
+    muster_graph_mark_needs (graph, saver->restore_op, restored);
+  for (gsize i = 0; i < n; i++) {
+    const gboolean sets =
+        strcmp (muster_graph_node (graph, i)->kind->op, "DeserializeIterator") == 0;
+    const gssize iterator = sets && restored[i] ? muster_graph_origin (graph, i, 0) : -1;
+    if (iterator >= 0 && begun[iterator] != UNREAD)
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "the graph's saver saves the state of the iterator '%s', but a restore "
+                          "comes before the iterator is initialised, so the job couldn't be "
+                          "resumed; export the graph with a saver without it",
+                          muster_graph_node (graph, (gsize)iterator)->name);
+  }
+  return TRUE;
+}
+
 gboolean
 muster_local_init_check (MusterMetaGraph *meta_graph, const GPtrArray *train_ops, GError **error)
 {
@@ -138,7 +165,7 @@ muster_local_init_check (MusterMetaGraph *meta_graph, const GPtrArray *train_ops
     if (begun[i] > READ && !is_begun_by (graph, (gssize)i, run) &&
         !check_beginning (graph, i, begun[i], error))
       return FALSE;
-  return TRUE;
+  return check_saved_iterators (meta_graph, begun, error);
 }
 
 MusterMetaGraph *
