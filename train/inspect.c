@@ -99,10 +99,31 @@ find_sparse (const MusterInspect *self)
   return NULL;
 }
 
+/* Returns a placeholder for an iterator's handle, which is known in a session alone. */
+static const MusterNode *
+find_handle (const MusterInspect *self)
+{
+  for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++) {
+    const MusterNode *node = muster_graph_node (self->graph, i);
+    const gssize from =
+        self->trains_by[i] && g_str_has_prefix (node->kind->op, "IteratorFromStringHandle")
+            ? muster_graph_origin (self->graph, i, 0)
+            : -1;
+    if (from >= 0 && muster_feed_is_needed (muster_graph_node (self->graph, (gsize)from)))
+      return muster_graph_node (self->graph, (gsize)from);
+  }
+  return NULL;
+}
+
 /* Explains why a training of that graph has no command. (transfer full) (nullable) */
 static char *
 find_obstacle (const MusterInspect *self)
 {
+  const char *init_op = muster_scaffold_init_op (self->scaffold);
+  const MusterNode *fed =
+      init_op != NULL ? muster_feed_needed_by (muster_scaffold_graph (self->scaffold), init_op)
+                      : NULL;
+  const MusterNode *handle = find_handle (self);
   const MusterNode *sparse = find_sparse (self);
   const MusterNode *of_program = muster_graph_program_op (self->graph, self->trains_by);
   if (of_program != NULL)
@@ -113,6 +134,14 @@ find_obstacle (const MusterInspect *self)
     return g_strdup_printf ("needs the sparse placeholder of '%s', which --feed can give the same "
                             "in each step, but no rows of a file: train it from a program",
                             sparse->name);
+  if (handle != NULL)
+    return g_strdup_printf ("needs the handle of an iterator in the placeholder '%s', which only a "
+                            "session has: train it from a program",
+                            handle->name);
+  if (fed != NULL)
+    return g_strdup_printf ("its init op needs the placeholder '%s', but init ops run without "
+                            "feeds; export the graph with a constant or a file in its place",
+                            fed->name);
   return NULL;
 }
 

@@ -37,12 +37,33 @@ has_rows (const MusterInspect *self, const MusterNode *placeholder)
   return muster_feed_takes_rows (self->users, placeholder);
 }
 
+static const char *
+last_part (const char *name)
+{
+  const char *slash = strrchr (name, '/');
+
+  return slash != NULL ? slash + 1 : name;
+}
+
+/* "x" for "model/x", or "model_x" if another placeholder ends in "x", too. (transfer full) */
+static char *
+file_of (const MusterInspect *self, const MusterNode *placeholder)
+{
+  const char *last = last_part (placeholder->name);
+  for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++) {
+    const MusterNode *node = muster_graph_node (self->graph, i);
+    if (node != placeholder && muster_feed_is_needed (node) &&
+        strcmp (last_part (node->name), last) == 0)
+      return g_strdelimit (g_strdup (placeholder->name), "/", '_');
+  }
+  return g_strdup (last);
+}
+
 /* Appends the name of a tensor's own file: "x.npy" for "model/x:0". */
 static void
 append_feed (const MusterInspect *self, GString *command, const MusterNode *placeholder)
 {
-  const char *slash = strrchr (placeholder->name, '/');
-  const char *name = slash != NULL ? slash + 1 : placeholder->name;
+  g_autofree char *name = file_of (self, placeholder);
   g_autofree char *example = muster_feed_example (self->users, placeholder);
   if (has_rows (self, placeholder))
     append (command, "--feed=%s:0=@%s.npy", placeholder->name, name);

@@ -657,6 +657,27 @@ class Inspect(peer.TestCase):
         self.follow(words)
         self.assertEqual(2, v1.train.load_checkpoint(self.path("run")).get_tensor("global_step"))
 
+    def test_placeholders_of_one_last_name_have_a_file_each(self):
+        rows = [v1.placeholder(tf.float32, [None, 2], name=scope + "/input") for scope in ("a", "b/c")]
+        w = v1.get_variable("w", [2, 1])
+        loss = tf.reduce_mean(tf.matmul(rows[0] + rows[1], w), name="loss")
+        v1.train.GradientDescentOptimizer(0.1).minimize(loss, v1.train.create_global_step())
+        v1.train.export_meta_graph(self.path("two.meta"))
+        self.assertEqual(["--feed=a/input:0=@a_input.npy", "--feed=b/c/input:0=@b_c_input.npy"],
+                         [word for word in self.commands(self.path("two.meta"))["train"] if word.startswith("--feed")])
+
+    def test_inspect_names_what_only_a_program_can_feed(self):
+        """The handle of an iterator; and a variable's first value, since init ops run without feeds."""
+        for kind, why in ("handle", "in the placeholder 'fed', which only a session has"), ("init", "init op needs the placeholder 'fed'"):
+            with self.subTest(kind), tf.Graph().as_default():
+                fed = v1.placeholder(tf.string if kind == "handle" else tf.float32, [], name="fed")
+                w = v1.get_variable("w", initializer=fed if kind == "init" else 1.0)
+                data = v1.data.Iterator.from_string_handle(fed, tf.float32, []).get_next() if kind == "handle" else 1.0
+                v1.train.GradientDescentOptimizer(0.1).minimize(tf.square(w * data), v1.train.create_global_step())
+                v1.train.export_meta_graph(self.path(kind + ".meta"))
+                self.assertIn(why, peer.muster_json("inspect", self.path(kind + ".meta"))["train op"][0]["text"])
+                self.assertNotIn("train", self.commands(self.path(kind + ".meta")))
+
     def test_a_graph_with_queues_has_no_command_to_evaluate(self):
         row = v1.train.batch([tf.ones([2])], 2)
         loss = tf.reduce_mean(tf.square(tf.matmul(row, v1.get_variable("w", [2, 1]))), name="loss")
