@@ -33,7 +33,8 @@ void muster_graph_written (MusterGraph *self, gsize node, GArray *variables);
  * the read of a variable; -1 if there is no such input. */
 gssize muster_graph_origin (MusterGraph *self, gsize node, gsize input);
 
-/* Marks the nodes inside the frames of loops, whose values nobody outside can fetch. (transfer full)
+/* Marks the nodes inside the frames of loops, whose values nobody outside can fetch. (transfer
+ * full)
  */
 guint8 *muster_graph_mark_loops (MusterGraph *self);
 

@@ -12,7 +12,8 @@ G_BEGIN_DECLS
  * Reads a NumPy array file (.npy, format versions 1 to 3): bool, integers, half, float, double,
  * complex and strings ('S', and 'U', which becomes UTF-8), in C order and little-endian. Other
  * files are INVALID_ARGUMENT, which names what was found; a file that can't be read is
- * `G_FILE_ERROR`. A file above 256 MiB is mapped; nobody may shorten that one while the array lives.
+ * `G_FILE_ERROR`. A file above 256 MiB is mapped; nobody may shorten that one while the array
+ * lives.
  *
  * Returns: (transfer full): the array
  */

@@ -44,8 +44,8 @@ char *muster_status_stall (const Muster__StatusResponse *status, gint64 least_us
 gboolean muster_status_has_steps_elsewhere (const Muster__StatusResponse *status);
 #define MUSTER_STATUS_STEPS_ELSEWHERE "the job's steps run at other masters"
 
-/* "training for 12 s", "training, holding for a drain for another 20 s", "lost 3 s ago, while initialising", "failed 3 s ago, while training: the
- * loss is NaN" (transfer full) */
+/* "training for 12 s", "training, holding for a drain for another 20 s", "lost 3 s ago, while
+ * initialising", "failed 3 s ago, while training: the loss is NaN" (transfer full) */
 char *muster_status_chief (const Muster__Announcement *model);
 
 /* "worker:3 (host:71)  slot 3, worker for 12 s, 140 batches, 11.5/s", "…  slot 3, 2 s ago: silent

@@ -41,7 +41,8 @@ MusterGraphFact *muster_graph_fact_new (const char *topic, const char *name, con
  * @self: a loaded graph
  *
  * Looks for the op that a program may have run as its step, in a graph whose collections have no
- * train op that it has: the one that updates the most trainable variables, by gradients if any op does.
+ * train op that it has: the one that updates the most trainable variables, by gradients if any op
+ * does.
  *
  * Returns: (transfer full) (nullable): the op; %NULL if there is none or a train op is known
  */

@@ -81,8 +81,8 @@ is_spare (const Room *self, MusterStorage *storage, const MusterCheckpointRecord
 
   return strcmp (directory, self->space->directory) == 0 && strcmp (name, latest) != 0 &&
          g_strcmp0 (name, record->life) != 0 && g_strcmp0 (name, self->space->restored) != 0 &&
-         g_strcmp0 (prefix, self->whole) != 0 &&
-         !muster_checkpoint_is_read (storage, prefix) && size_of (storage, prefix) > 0;
+         g_strcmp0 (prefix, self->whole) != 0 && !muster_checkpoint_is_read (storage, prefix) &&
+         size_of (storage, prefix) > 0;
 }
 
 /* Returns the checkpoints that may go, oldest first (transfer full) (element-type utf8). */

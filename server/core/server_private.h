@@ -52,14 +52,14 @@ struct _MusterServer {
   MusterHeldFiles *files;            /* (owned) other machines' checkpoints */
   MusterGateway *gateway;            /* (owned) (nullable) if the master is behind gRPC */
   GMutex master_lock;
-  char *master_failure;              /* (owned) (nullable) guarded by master_lock */
-  gboolean is_of_cluster;            /* it stands before a task of TensorFlow's cluster */
-  MusterHealthService *health;       /* (owned) */
-  MusterRpcServer *rpc;              /* (owned) */
-  MusterRpcClient *itself;           /* (owned) (nullable) after the first check */
-  MusterRpcServer *health_rpc;       /* (owned) (nullable) the port that serves only health */
-  MusterHttpService *http;           /* (owned) (nullable) */
-  GPtrArray *methods; /* (owned) data of the methods from muster_server_add_method () */
+  char *master_failure;        /* (owned) (nullable) guarded by master_lock */
+  gboolean is_of_cluster;      /* it stands before a task of TensorFlow's cluster */
+  MusterHealthService *health; /* (owned) */
+  MusterRpcServer *rpc;        /* (owned) */
+  MusterRpcClient *itself;     /* (owned) (nullable) after the first check */
+  MusterRpcServer *health_rpc; /* (owned) (nullable) the port that serves only health */
+  MusterHttpService *http;     /* (owned) (nullable) */
+  GPtrArray *methods;          /* (owned) data of the methods from muster_server_add_method () */
   MusterRpcCredentials *credentials; /* (owned) (nullable) */
   gboolean is_insecure;              /* may listen beyond loopback without credentials */
   char **expected;                   /* (owned) (nullable) */

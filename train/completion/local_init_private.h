@@ -12,8 +12,8 @@ G_BEGIN_DECLS
 GPtrArray *muster_local_init_missing (MusterMetaGraph *meta_graph, const GPtrArray *train_ops);
 
 /* INVALID_ARGUMENT names an iterator that the train ops read and that nothing can begin: several
- * ops do, of which the graph's program ran one at a time, or the one needs a feed; or whose state the
- * saver restores. */
+ * ops do, of which the graph's program ran one at a time, or the one needs a feed; or whose state
+ * the saver restores. */
 gboolean muster_local_init_check (MusterMetaGraph *meta_graph, const GPtrArray *train_ops,
                                   GError **error);
 

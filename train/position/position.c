@@ -314,12 +314,11 @@ muster_position_await_whole (MusterSession *session, const MusterPositionAwait *
 static gboolean
 refuse_dealt (const char *prefix, GError **error)
 {
-  return muster_fail (
-      error, MUSTER_ERROR_INVALID_ARGUMENT,
-      "'%s' was saved by a job whose batches are dealt, which a job with a fixed "
-      "number of tasks can't continue; start this one with --task=auto as well "
-      "(muster_position_add_dealt ()), or use another directory",
-      prefix);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "'%s' was saved by a job whose batches are dealt, which a job with a fixed "
+                      "number of tasks can't continue; start this one with --task=auto as well "
+                      "(muster_position_add_dealt ()), or use another directory",
+                      prefix);
 }
 
 /* Nothing tells in a dealt model that the job with a fixed number of tasks was in the middle of a
