@@ -89,8 +89,8 @@ check_missing (const MusterRestoreRun *self, GHashTable *known, GError **error)
 {
   for (guint i = 0; i < self->match.plan->wanted->len; i++) {
     const MusterWanted *wanted = wanted_at (self, i);
-    if (self->match.entries[i] != NULL ||
-        (wanted->variable != NULL && g_hash_table_contains (known, wanted->variable->name)))
+    if (self->match.entries[i] != NULL || wanted->variable == NULL || /* a table begins empty */
+        g_hash_table_contains (known, wanted->variable->name))
       continue;
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                         "'%s' has no '%s', and the graph has no initializer for it", self->prefix,

@@ -266,6 +266,24 @@ class Savers(peer.TestCase):
                     keys, values = session.run(export.outputs)
                     self.assertEqual({b"a": 6, b"b": 6}, dict(zip(keys, values)))
 
+    def test_a_checkpoint_without_the_table_is_restored_where_that_is_allowed(self):
+        with tf.Graph().as_default():
+            path, run = self.count(sharded=False), os.path.join(self.place, "run")
+        train = ["train", "--master=local", "--meta-graph=" + path, "--feed=words:0=@" + self.words, "--batch-size=2"]
+        peer.muster(*train, "--steps=3", "--checkpoint-dir=" + run)
+        reader = v1.train.load_checkpoint(run)
+        names = [name for name in reader.get_variable_to_shape_map() if not name.startswith("seen-")]
+        old = self.folder()
+        prefix = os.path.join(old, "model.ckpt-3")
+        with tf.Graph().as_default(), v1.Session() as session:
+            session.run(tf.raw_ops.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=[""] * len(names),
+                                          tensors=[reader.get_tensor(name) for name in names]))
+            v1.train.update_checkpoint_state(old, prefix)
+        self.assertIn("seen-keys", peer.muster(*train, "--steps=6", "--checkpoint-dir=" + old, code=3))
+        peer.muster(*train, "--steps=6", "--checkpoint-dir=" + old, "--allow-missing")
+        later = v1.train.load_checkpoint(old)
+        self.assertEqual([6, [3, 3]], [later.get_tensor("global_step"), later.get_tensor("seen-values").tolist()])
+
     def test_a_table_that_no_saver_saves_is_named(self):
         with tf.Graph().as_default():
             path = self.count()
