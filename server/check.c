@@ -19,9 +19,9 @@ says_serving (MusterServer *self, GBytes *answer, GError **error)
       g_bytes_get_size (answer), arena, "HealthCheckResponse", error);
   if (response == NULL)
     return FALSE;
-  g_autofree char *failure =
-      muster_server_master_failure (self); /* a gateway answers all the same */
-  return response->status == SERVING || failure != NULL ||
+  const gboolean is_gateway = /* it answers, whatever its master does */
+      self->gateway != NULL && !g_atomic_int_get (&self->is_stopping);
+  return response->status == SERVING || is_gateway ||
          muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "the server isn't serving");
 }
 

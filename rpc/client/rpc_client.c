@@ -12,8 +12,6 @@
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
 
-/* What errors of a server that can't be reached begin with. */
-
 /* Queues kept for later unary calls; more threads than this at once create their own. */
 #define MAX_IDLE_QUEUES 16
 

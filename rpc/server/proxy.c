@@ -94,7 +94,8 @@ muster_rpc_proxy_refusal (const GError *error, const char *address)
   const gboolean lacks_role = muster_error_is (error, MUSTER_ERROR_PERMISSION_DENIED) &&
                               strstr (error->message, "needs the role '") != NULL;
   const gboolean is_unanswered = g_str_has_prefix (error->message, MUSTER_NO_ANSWER_FROM);
-  if (g_str_has_prefix (error->message, "the gateway ") || /* one behind this one says so */
+  if (muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
+      g_str_has_prefix (error->message, "the gateway ") || /* one behind this one says so */
       (!lacks_role && !is_unanswered && !muster_error_is (error, MUSTER_ERROR_UNAUTHENTICATED)))
     return NULL;
   g_autofree char *text = with_own_flags (error->message);

@@ -70,6 +70,17 @@ ask (MusterRpcClient *client, gint64 deadline_us, GCancellable *cancellable)
                cancellable);
 }
 
+/* Without times, which would make each look another failure. (transfer full) */
+static char *
+describe (const GError *error, MusterRpcClient *client)
+{
+  if (muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED))
+    return g_strdup ("it gave no answer in time");
+  g_autoptr (GError) refusal =
+      client != NULL ? muster_rpc_proxy_refusal (error, muster_rpc_client_address (client)) : NULL;
+  return muster_safe_text (refusal != NULL ? refusal->message : error->message, -1, MAX_FAILURE);
+}
+
 /* What is wrong with the master; NULL: nothing. (transfer full) */
 static char *
 find_failure (MusterServer *server, gint64 limit_us, GCancellable *cancellable)
@@ -80,15 +91,10 @@ find_failure (MusterServer *server, gint64 limit_us, GCancellable *cancellable)
   g_autoptr (MusterMaster) remote =
       muster_master_remote (server->master, deadline_us, cancellable, &error);
   if (remote == NULL)
-    return g_strdup (error->message);
+    return describe (error, NULL);
   MusterRpcClient *client = muster_remote_master_client (MUSTER_REMOTE_MASTER (remote));
   error = ask (client, deadline_us, cancellable);
-  if (!is_failure (error))
-    return NULL;
-  if (muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED))
-    return g_strdup (error->message);
-  g_autoptr (GError) refusal = muster_rpc_proxy_refusal (error, muster_rpc_client_address (client));
-  return muster_safe_text (refusal != NULL ? refusal->message : error->message, -1, MAX_FAILURE);
+  return is_failure (error) ? describe (error, client) : NULL;
 }
 
 static void

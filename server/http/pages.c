@@ -70,7 +70,7 @@ muster_pages_ready (MusterServer *server, gboolean *is_ready)
   gboolean serves = muster_pages_serves (server);
   g_autofree char *failure = muster_server_master_failure (server);
   if (failure != NULL)
-    g_string_append_printf (text, "the gateway can't use its master: %s\n", failure);
+    g_string_append (text, "the gateway can't use its master; see `muster status`\n");
   if (!serves)
     g_string_append (text, "the server is stopping\n");
   else if (muster_server_drain_left_us (server) > 0)

@@ -368,6 +368,24 @@ MUSTER_TEST (RpcProxy, ends_once_while_its_server_stops)
     stop_while_one_ends ();
 }
 
+/* A caller may have had no more time; that is no warning's business. */
+MUSTER_TEST (RpcProxy, takes_no_timeout_for_a_refusal)
+{
+  static const struct {
+    MusterError code;
+    gboolean is_refusal;
+  } cases[] = {{MUSTER_ERROR_DEADLINE_EXCEEDED, FALSE},
+               {MUSTER_ERROR_UNAVAILABLE, TRUE},
+               {MUSTER_ERROR_UNAUTHENTICATED, TRUE}};
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    MUSTER_TRACE ("%d", (int)cases[i].code);
+    g_autoptr (GError) error =
+        g_error_new_literal (MUSTER_ERROR, cases[i].code, MUSTER_NO_ANSWER_FROM "m:1' in 10 s");
+    g_autoptr (GError) refusal = muster_rpc_proxy_refusal (error, "m:1");
+    MUSTER_EXPECT_EQ (refusal != NULL, cases[i].is_refusal);
+  }
+}
+
 static gpointer
 call_many (gpointer data)
 {
