@@ -52,6 +52,7 @@ typedef struct {
   MusterCheckpointRecord *record; /* (owned) */
   GPtrArray *plans;               /* (owned) (element-type Plan) oldest first */
   GPtrArray *state_files;         /* (owned) (element-type utf8) */
+  GError *failure;                /* (owned) (nullable) of the first removal that failed */
 } Prune;
 
 static void
@@ -209,8 +210,8 @@ remove_one (Prune *self, Plan *plan, GError **error)
 static gboolean
 remove_plans (Prune *self, GError **error)
 {
-  g_autoptr (GError) first = NULL;
-  guint n_alike = 0;
+  g_autoptr (GError) first = g_steal_pointer (&self->failure);
+  guint n_alike = first != NULL;
   for (guint i = 0; i < self->plans->len; i++) {
     Plan *plan = self->plans->pdata[i];
     g_autoptr (GError) failure = NULL;
@@ -256,7 +257,8 @@ note_or_remove (Prune *self, gboolean is_known, GError **error)
     if (!muster_storage_failure_is_full (failure)) {
       plan->goes = FALSE;
       leave (plan, "not tried");
-    } else if (remove_one (self, plan, NULL) && plan->action == removed) {
+    } else if (remove_one (self, plan, self->failure == NULL ? &self->failure : NULL) &&
+               plan->action == removed) {
       g_clear_error (&failure);
       is_noted = note (self, is_known, &failure);
     }
