@@ -37,23 +37,39 @@ load (const char *model, const char *name, GError **error)
   return muster_npy_load (path, error);
 }
 
-/* All rows in each step. The file is mapped, not read. */
+typedef struct {
+  MusterTensor *images, *labels; /* (owned) */
+} Data;
+
+static void
+data_clear (Data *self)
+{
+  g_clear_pointer (&self->images, muster_tensor_unref);
+  g_clear_pointer (&self->labels, muster_tensor_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Data, data_clear)
+
+/* All rows in each step. The hook owns what it is given. */
 static gboolean
 feed (MusterTensor **feeds, gint64 deadline_us G_GNUC_UNUSED,
-      GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
+      GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error G_GNUC_UNUSED)
 {
-  feeds[0] = load (user_data, "images.npy", error);
-  feeds[1] = feeds[0] != NULL ? load (user_data, "labels.npy", error) : NULL;
-  return feeds[1] != NULL;
+  const Data *data = user_data;
+  feeds[0] = muster_tensor_ref (data->images);
+  feeds[1] = muster_tensor_ref (data->labels);
+  return TRUE;
 }
 
 static gboolean
 train (const char *path, double wanted, GError **error)
 {
   static const char *const inputs[] = {"x:0", "y:0", NULL};
-  g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (path, error);
+  g_auto (Data) data = {.images = load (path, "images.npy", error)};
+  data.labels = data.images != NULL ? load (path, "labels.npy", error) : NULL;
+  g_autoptr (MusterScaffold) scaffold =
+      data.labels != NULL ? muster_scaffold_load (path, error) : NULL;
   g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterHook) input = muster_feed_func_hook_new (inputs, feed, (gpointer)path, NULL);
+  g_autoptr (MusterHook) input = muster_feed_func_hook_new (inputs, feed, &data, NULL);
   g_autoptr (MusterHook) stop =
       muster_hook_new_for_step ("loss:0", is_not_good_enough, &wanted, NULL);
   MusterHook *const hooks[] = {input, stop};
