@@ -372,7 +372,7 @@ check_distinct (const MusterServeOptions *options, GError **error)
          (i > 0 && g_strcmp0 (others[i], others[0]) == 0));
     if (is_taken)
       return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                          "%s: the server listens on '%s' for another option, too; use another",
+                          "%s: '%s' is used by another option already; use another port",
                           muster_serve_options_name (options, names[i]), others[i]);
   }
   return TRUE;

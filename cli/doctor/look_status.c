@@ -102,11 +102,11 @@ static void
 check_master (Look *self)
 {
   if (has (self->status->master_failure))
-    muster_findings_add (self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_MASTER,
-                         self->target,
-                         "start the master, or correct the gateway's --master and what it shows it",
-                         "the gateway can't use its master, '%s': %s", self->status->master,
-                         self->status->master_failure);
+    muster_findings_add (
+        self->doctor->findings, MUSTER_FINDING_ERROR, MUSTER_CHECK_MASTER, self->target,
+        "start the master, or correct the gateway's --master and --master-… options",
+        "the gateway can't use its master, '%s': %s", self->status->master,
+        self->status->master_failure);
 }
 
 static void
@@ -311,7 +311,7 @@ static const char *const remedies[MUSTER_N_TIMES] = {
     [MUSTER_TIME_RESTORING] = "find out why it starts so often: read the chief's log",
     [MUSTER_TIME_DOWN] = "start it again sooner, with a supervisor (systemd, Kubernetes, Slurm)",
     [MUSTER_TIME_PAUSED] =
-        "unless a drain paused it, start more tasks, or all of them with a lower --min-tasks",
+        "if no drain paused it, start more tasks, or all of them with a lower --min-tasks",
 };
 
 static const char *

@@ -14,8 +14,8 @@ typedef struct {
 /* Waiting doesn't repair a certificate: that isn't UNAVAILABLE. */
 static const Cause causes[] = {
     {"certificate verify failed", WITH_CA, MUSTER_ERROR_UNAUTHENTICATED,
-     "its certificate isn't trusted: it isn't signed by the CA of --tls-ca, or one of them has "
-     "expired; see the server's log"},
+     "its certificate isn't trusted: the CA of --tls-ca didn't sign it, or one of the two has "
+     "expired; set --tls-ca to the CA that signed it, or renew them"},
     {"certificate verify failed", ANY, MUSTER_ERROR_UNAUTHENTICATED,
      "its certificate isn't trusted; set --tls-ca to the CA that signed it"},
     {"is not in peer certificate", ANY, MUSTER_ERROR_UNAUTHENTICATED,

@@ -879,7 +879,8 @@ log_reset (const char *const *containers, guint n_sessions)
   g_autofree char *lost = safe != NULL ? g_strdup_printf ("the containers '%s' were cleared", safe)
                                        : g_strdup ("all variables are lost");
   muster_log (G_LOG_LEVEL_MESSAGE, "reset", "MUSTER_SESSIONS", MUSTER_LOG_INT (n_sessions),
-              "MESSAGE", "the master was reset: %s, and %u sessions were ended", lost, n_sessions);
+              "MESSAGE", "the master was reset: %s, and %u session%s ended", lost, n_sessions,
+              n_sessions == 1 ? " was" : "s were");
 }
 
 void

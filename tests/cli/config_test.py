@@ -79,7 +79,7 @@ class ConfigTest(peer.TestCase):
             self.refuse("--%s is empty; is a variable of the script unset?" % name, flags=["--%s=" % name])
         for lines in (["listen=localhost:1", "http=localhost:1"], ["health-listen=localhost:1", "http=localhost:1"]):
             self.write("[serve]", *lines)
-            self.refuse(":3: http: the server listens on 'localhost:1' for another option, too")
+            self.refuse(":3: http: 'localhost:1' is used by another option already")
         self.write("[serve]")
         for line, words in [("http-host=a/b", "http-host: invalid name 'a/b' (use a host name)"),
                             ("role=worker=run", ":2: role gives roles to client certificates; set --tls-ca, "),

@@ -173,7 +173,7 @@ MUSTER_TEST (Tls, refuses_a_server_that_the_ca_did_not_sign)
 
   expect_refused (
       f.address, other, ECHO, MUSTER_ERROR_UNAUTHENTICATED,
-      "isn't trusted: it isn't signed by the CA of --tls-ca, or one of them has expired");
+      "isn't trusted: the CA of --tls-ca didn't sign it, or one of the two has expired");
   expect_refused (f.address, system, ECHO, MUSTER_ERROR_UNAUTHENTICATED,
                   "isn't trusted; set --tls-ca to the CA that signed it");
 }
