@@ -27,7 +27,8 @@ struct _MusterGraph {
   GBytes *bytes; /* atomic, (owned) (nullable) for an extension until asked for */
   gint has_hash; /* atomic; once set, hash is constant */
   guint64 hash;
-  GHashTable *variables; /* atomic, (owned) (nullable) until asked for */
+  GHashTable *variables;      /* atomic, (owned) (nullable) until asked for */
+  MusterFunctions *functions; /* the same */
 
   GMutex parsing;        /* held while all of the following is created */
   gint is_parsed;        /* atomic; once set, all that follows is constant */
@@ -73,6 +74,7 @@ muster_graph_unref (MusterGraph *self)
   g_mutex_clear (&self->parsing);
   g_clear_pointer (&self->bytes, g_bytes_unref);
   g_clear_pointer (&self->variables, g_hash_table_unref);
+  g_clear_pointer (&self->functions, muster_functions_free);
   g_clear_error (&self->verdict);
   muster_node_table_clear (&self->nodes);
   g_clear_pointer (&self->extra, g_bytes_unref);
@@ -375,4 +377,21 @@ muster_graph_has_variable_in (MusterGraph *self, const char *const *containers)
       return TRUE;
   }
   return FALSE;
+}
+
+/* --- functions --- */
+
+const MusterFunctions *
+muster_graph_functions (MusterGraph *self)
+{
+  if (g_atomic_pointer_get (&self->functions) != NULL)
+    return self->functions;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_graph_put (self, &rope);
+  g_autoptr (MusterFunctions) functions = muster_functions_new (muster_rope_pieces (&rope));
+  g_mutex_lock (&self->lock);
+  if (self->functions == NULL)
+    g_atomic_pointer_set (&self->functions, g_steal_pointer (&functions));
+  g_mutex_unlock (&self->lock);
+  return self->functions;
 }

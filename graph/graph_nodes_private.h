@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/rope_private.h"
+#include "graph/functions_private.h"
 #include "graph/graph.h"
 #include "graph/node_private.h"
 
@@ -74,6 +75,9 @@ gboolean muster_graph_refuse_fetch (MusterGraph *self, const MusterNode *node, c
 GHashTable *muster_graph_variables (MusterGraph *self);
 /* TRUE if one of them is in one of the containers. */
 gboolean muster_graph_has_variable_in (MusterGraph *self, const char *const *containers);
+
+/* The functions of its library. Read once and kept; any thread. */
+const MusterFunctions *muster_graph_functions (MusterGraph *self);
 
 /* A graph's VersionDef. */
 typedef struct {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph_walk_private.h"
 
-#include "graph/functions_private.h"
 #include "graph/graph_nodes_private.h"
 
 #include <string.h>
 
 #define LONGEST_PATH 100
 
-static const char *const calls[] = {"StatefulPartitionedCall", "If", "While", "Case", NULL};
 static const char *const variables[] = {"VarHandleOp", "VariableV2", "Variable",
                                         "TemporaryVariable", NULL};
 
@@ -67,7 +65,7 @@ muster_graph_mark_fed (MusterGraph *self, const char *name, guint8 *marked)
 gboolean
 muster_graph_calls (MusterGraph *self, gsize node)
 {
-  return g_strv_contains (calls, op_of (self, node));
+  return muster_functions_are_called (muster_graph_functions (self), op_of (self, node));
 }
 
 /* --- what is passed on --- */
@@ -136,15 +134,12 @@ static void
 written_by_call (MusterGraph *graph, gsize node, GArray *written)
 {
   const MusterNode *def = muster_graph_node (graph, node);
-  g_autoptr (MusterFunctions) functions = NULL;
+  const MusterFunctions *functions = muster_graph_functions (graph);
   for (gsize i = 0; i < def->n_input; i++) {
     const gssize from = find_origin (graph, node, i, TRUE);
-    if (from < 0 || strcmp (op_of (graph, (gsize)from), "VarHandleOp") != 0)
-      continue;
-    if (functions == NULL)
-      functions = muster_functions_new (graph);
     const gsize variable = (gsize)from;
-    if (muster_functions_may_write (functions, def, i, op_writes))
+    if (from >= 0 && strcmp (op_of (graph, variable), "VarHandleOp") == 0 &&
+        muster_functions_may_write (functions, def, i))
       g_array_append_val (written, variable);
   }
 }
@@ -191,6 +186,67 @@ is_one_of (const char *op, const char *name, const char *reference)
   return strcmp (op, name) == 0 || strcmp (op, reference) == 0;
 }
 
+/* --- what follows --- */
+
+/* The consumers of node i: nodes[first[i]] to before nodes[first[i + 1]]. */
+typedef struct {
+  guint32 *first; /* (owned) */
+  guint32 *nodes; /* (owned) */
+} Consumers;
+
+static void
+consumers_clear (Consumers *self)
+{
+  g_clear_pointer (&self->first, g_free);
+  g_clear_pointer (&self->nodes, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Consumers, consumers_clear)
+
+static Consumers
+find_consumers (MusterGraph *graph)
+{
+  const gsize n = muster_graph_n_nodes (graph);
+  Consumers self = {.first = g_new0 (guint32, n + 2)};
+  for (gsize node = 0; node < n; node++) {
+    const MusterNode *def = muster_graph_node (graph, node);
+    for (gsize i = 0; i < def->n_input; i++)
+      self.first[muster_node_input (def, i, NULL) + 2]++;
+  }
+  for (gsize i = 2; i < n + 2; i++)
+    self.first[i] += self.first[i - 1];
+  self.nodes = g_new (guint32, self.first[n + 1] + 1);
+  for (gsize node = 0; node < n; node++) {
+    const MusterNode *def = muster_graph_node (graph, node);
+    for (gsize i = 0; i < def->n_input; i++)
+      self.nodes[self.first[muster_node_input (def, i, NULL) + 1]++] = (guint32)node;
+  }
+  return self;
+}
+
+void
+muster_graph_mark_following (MusterGraph *self, guint8 *marked, const char *end,
+                             const char *reference_end)
+{
+  const gsize n = muster_graph_n_nodes (self);
+  g_auto (Consumers) all = find_consumers (self);
+  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (gsize));
+  for (gsize i = 0; i < n; i++)
+    if (marked[i])
+      g_array_append_val (stack, i);
+  while (stack->len > 0) {
+    const gsize at = g_array_index (stack, gsize, stack->len - 1);
+    g_array_set_size (stack, stack->len - 1);
+    for (guint32 i = all.first[at]; i < all.first[at + 1]; i++) {
+      const gsize node = all.nodes[i];
+      if (marked[node])
+        continue;
+      marked[node] = TRUE;
+      if (end == NULL || !is_one_of (op_of (self, node), end, reference_end))
+        g_array_append_val (stack, node);
+    }
+  }
+}
+
 /* --- loops --- */
 
 /* Outside values can enter a loop's frame only through an Enter. */
@@ -199,19 +255,13 @@ muster_graph_mark_loops (MusterGraph *self)
 {
   const gsize n = muster_graph_n_nodes (self);
   guint8 *in_loop = g_malloc0 (n + 1);
-  gboolean changed = FALSE;
   for (gsize i = 0; i < n; i++)
-    changed |= in_loop[i] = is_one_of (op_of (self, i), "Enter", "RefEnter");
-  while (changed) {
-    changed = FALSE;
-    for (gsize node = 0; node < n; node++) {
-      const MusterNode *def = muster_graph_node (self, node);
-      for (gsize i = 0; i < def->n_input && !in_loop[node]; i++)
-        if (in_loop[muster_node_input (def, i, NULL)] &&
-            !is_one_of (def->kind->op, "Exit", "RefExit"))
-          changed = in_loop[node] = TRUE;
-    }
-  }
+    in_loop[i] = is_one_of (op_of (self, i), "Enter", "RefEnter");
+  if (memchr (in_loop, TRUE, n) == NULL)
+    return in_loop;
+  muster_graph_mark_following (self, in_loop, "Exit", "RefExit");
+  for (gsize i = 0; i < n; i++)
+    in_loop[i] = in_loop[i] && !is_one_of (op_of (self, i), "Exit", "RefExit");
   return in_loop;
 }
 
@@ -279,26 +329,31 @@ find_merge (MusterGraph *graph, gsize of)
 {
   const gsize n = muster_graph_n_nodes (graph);
   g_autofree guint8 *follows = g_malloc0 (n);
-  gboolean changed = follows[of] = TRUE;
-  while (changed) {
-    changed = FALSE;
-    for (gsize node = 0; node < n; node++) {
-      const MusterNode *def = muster_graph_node (graph, node);
-      for (gsize i = 0; i < def->n_input && !follows[node]; i++)
-        changed |= follows[node] = follows[muster_node_input (def, i, NULL)];
-      if (node != of && follows[node] && is_one_of (def->kind->op, "Merge", "RefMerge"))
-        return (gssize)node;
-    }
-  }
+  follows[of] = TRUE;
+  muster_graph_mark_following (graph, follows, "Merge", "RefMerge");
+  for (gsize i = 0; i < n; i++)
+    if (i != of && follows[i] && is_one_of (op_of (graph, i), "Merge", "RefMerge"))
+      return (gssize)i;
   return -1;
+}
+
+static gboolean
+has_switch (MusterGraph *graph)
+{
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
+    if (is_one_of (op_of (graph, i), "Switch", "RefSwitch"))
+      return TRUE;
+  return FALSE;
 }
 
 gsize
 muster_graph_whole_of_branch (MusterGraph *self, gsize node)
 {
   const gsize n = muster_graph_n_nodes (self);
-  g_autofree gint *levels = g_new (gint, n);
   gsize at = node;
+  if (!has_switch (self))
+    return node;
+  g_autofree gint *levels = g_new (gint, n);
   for (gsize i = 0; i < n; i++)
     levels[i] = UNSEEN;
   for (int i = 0; i < LONGEST_PATH; i++) {

@@ -19,6 +19,11 @@ void muster_graph_mark_needs (MusterGraph *self, const char *name, guint8 *marke
 void muster_graph_mark_fed (MusterGraph *self, const char *name, guint8 *marked);
 #define MUSTER_GRAPH_FED 2 /* its mark; what is needed has TRUE */
 
+/* Marks what depends on the nodes that are marked, but nothing behind an op that ends it
+ * (nullable). */
+void muster_graph_mark_following (MusterGraph *self, guint8 *marked, const char *end,
+                                  const char *reference_end);
+
 /* TRUE if the node may change a variable; a function call, one that is passed to it. */
 gboolean muster_graph_writes (MusterGraph *self, gsize node);
 

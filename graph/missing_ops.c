@@ -2,7 +2,6 @@
 #include "graph/missing_ops_private.h"
 
 #include "base/error.h"
-#include "graph/functions_private.h"
 #include "graph/graph_nodes_private.h"
 #include "graph/graph_walk_private.h"
 
@@ -87,11 +86,12 @@ const MusterNode *
 muster_graph_program_op (MusterGraph *graph, const guint8 *marked)
 {
   g_autofree guint8 *all = mark_beginnings (graph, marked);
-  g_autoptr (MusterFunctions) functions = muster_functions_new (graph);
+  const MusterFunctions *functions = muster_graph_functions (graph);
+  g_autoptr (GHashTable) of_program = muster_functions_with_op (functions, is_program_op);
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
     const MusterNode *node = muster_graph_node (graph, i);
     if (all[i] == TRUE &&
-        (is_program_op (node->kind->op) || muster_functions_have (functions, node, is_program_op)))
+        (is_program_op (node->kind->op) || muster_functions_refer (functions, node, of_program)))
       return node;
   }
   return NULL;

@@ -141,36 +141,18 @@ is_run_by_a_queue_runner (MusterMetaGraph *meta_graph, const char *op)
   return FALSE;
 }
 
-/* Marks what needs a node: mostly in one round, as nodes come after their inputs. (transfer full)
- */
-static guint8 *
-mark_dependents (MusterGraph *graph, gsize of)
-{
-  const gsize n = muster_graph_n_nodes (graph);
-  guint8 *marked = g_malloc0 (n + 1);
-  gboolean has_more = TRUE;
-  marked[of] = TRUE;
-  while (has_more) {
-    has_more = FALSE;
-    for (gsize i = 0; i < n; i++) {
-      const MusterNode *node = muster_graph_node (graph, i);
-      for (gsize k = 0; k < node->n_input && !marked[i]; k++)
-        has_more |= marked[i] = marked[muster_node_input (node, k, NULL)];
-    }
-  }
-  return marked;
-}
-
 /* What the chief runs: the tokens, and with variable_averages the op that averages after them,
  * which no other one runs. */
 static void
 read_averages (MusterSyncReplicas *self, MusterGraph *graph, gsize update)
 {
   const gsize n = muster_graph_n_nodes (graph);
-  g_autofree guint8 *dependents = mark_dependents (graph, update);
+  g_autofree guint8 *dependents = g_malloc0 (n + 1);
   g_autofree guint8 *inner = g_malloc0 (n + 1);
   const gssize token = muster_graph_find_named (graph, self->token);
 
+  dependents[update] = TRUE;
+  muster_graph_mark_following (graph, dependents, NULL, NULL);
   for (gsize i = 0; i < n; i++)
     for (gsize k = 0; k < muster_graph_node (graph, i)->n_input; k++)
       inner[muster_node_input (muster_graph_node (graph, i), k, NULL)] = TRUE;
