@@ -76,36 +76,37 @@ muster_checkpoint_directory_end_run (MusterCheckpointDirectory *self, MusterLeas
                                              cancellable, error);
 }
 
+/* What the directory's record knows of a checkpoint, which lives as long as *record (out) (transfer
+ * full). */
+static const MusterSideCheckpoint *
+look_up (MusterStorage *storage, const char *prefix, MusterCheckpointRecord **record)
+{
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  *record = muster_checkpoint_record_read (storage, directory, NULL);
+  return *record != NULL ? muster_checkpoint_record_find (*record, prefix) : NULL;
+}
+
 char *
 muster_checkpoint_run (MusterStorage *storage, const char *prefix)
 {
-  g_autofree char *directory = g_path_get_dirname (prefix);
-  g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_record_read (storage, directory, NULL);
-  const MusterSideCheckpoint *one =
-      record != NULL ? muster_checkpoint_record_find (record, prefix) : NULL;
+  g_autoptr (MusterCheckpointRecord) record = NULL;
+  const MusterSideCheckpoint *one = look_up (storage, prefix, &record);
   return one != NULL ? g_strdup (one->run) : NULL;
 }
 
 double
 muster_checkpoint_time (MusterStorage *storage, const char *prefix)
 {
-  g_autofree char *directory = g_path_get_dirname (prefix);
-  g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_record_read (storage, directory, NULL);
-  const MusterSideCheckpoint *one =
-      record != NULL ? muster_checkpoint_record_find (record, prefix) : NULL;
+  g_autoptr (MusterCheckpointRecord) record = NULL;
+  const MusterSideCheckpoint *one = look_up (storage, prefix, &record);
   return one != NULL ? one->time : 0;
 }
 
 GArray *
 muster_checkpoint_metrics (MusterStorage *storage, const char *prefix)
 {
-  g_autofree char *directory = g_path_get_dirname (prefix);
-  g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_record_read (storage, directory, NULL);
-  const MusterSideCheckpoint *one =
-      record != NULL ? muster_checkpoint_record_find (record, prefix) : NULL;
+  g_autoptr (MusterCheckpointRecord) record = NULL;
+  const MusterSideCheckpoint *one = look_up (storage, prefix, &record);
   return one != NULL ? g_array_ref (one->metrics) : NULL;
 }
 
