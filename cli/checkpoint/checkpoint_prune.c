@@ -70,6 +70,7 @@ prune_clear (Prune *self)
   g_clear_pointer (&self->record, muster_checkpoint_record_free);
   g_clear_pointer (&self->plans, g_ptr_array_unref);
   g_clear_pointer (&self->state_files, g_ptr_array_unref);
+  g_clear_error (&self->failure);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Prune, prune_clear)
 
