@@ -36,7 +36,8 @@ gboolean muster_drain_watch_is_saved (const MusterDrainWatch *self);
 /* There is no next step. TRUE if the model was saved for the drain. */
 gboolean muster_drain_watch_end (MusterDrainWatch *self);
 
-/* TRUE if no task has trained since the cut of the save. */
+/* TRUE if no task has trained since the cut of the save, as one may that hadn't heard of the hold,
+ * since its input took long. If the master doesn't answer, the save stands. */
 gboolean muster_drain_watch_is_unchanged (const MusterSaveCall *call, MusterSaver *saver);
 
 /* Before the next step: tells the master, which then stops, and waits for that. Not earlier, as a

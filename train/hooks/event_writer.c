@@ -11,6 +11,7 @@
 #include "base/protowire_private.h"
 #include "base/require_private.h"
 #include "checkpoint/store/storage.h"
+#include "checkpoint/store/storage_failure_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -276,7 +277,7 @@ path_in (const char *directory, MusterClock *clock)
 static gboolean
 is_mistake (const GError *failure)
 {
-  return !g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOSPC) &&
+  return !muster_storage_failure_is_full (failure) &&
          !g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_IO) &&
          !g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_FAILED); /* a quota, for one */
 }

@@ -104,14 +104,6 @@ muster_checkpoint_hook_save_for_drain (MusterCheckpointSaverHook *self, const Mu
   return is_well;
 }
 
-/* A task that hadn't heard of the hold, as its input took long, may have trained after the save. If
- * the master doesn't answer, the save stands. */
-static gboolean
-is_all_saved (MusterCheckpointSaverHook *self, const MusterSaveCall *call)
-{
-  return muster_drain_watch_is_unchanged (call, self->saver);
-}
-
 /* In half of the time that is left, so that the master can be told of the save that there is. FALSE
  * with an error only if the run is to end. */
 static gboolean
@@ -121,7 +113,7 @@ save_what_came_late (MusterCheckpointSaverHook *self, const MusterSaveCall *call
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   const gint64 until_us = now_us + MAX (self->drain.until_us - now_us, 0) / 2;
   gboolean is_saved = muster_drain_watch_is_saved (&self->drain), wants_stop = FALSE;
-  while (is_saved && !is_preempted (self) && !is_all_saved (self, call)) {
+  while (is_saved && !is_preempted (self) && !muster_drain_watch_is_unchanged (call, self->saver)) {
     muster_log (G_LOG_LEVEL_MESSAGE, "drain", "MESSAGE",
                 "a task trained after step %" G_GINT64_FORMAT " was saved; saving again",
                 self->durable_step);
@@ -162,7 +154,7 @@ muster_checkpoint_hook_await_end (MusterHook *hook, MusterRunContext *context, G
   const gboolean is_there = muster_drain_watch_await_end (&self->drain, &call, self->scaffold,
                                                           self->saver, requested (self), error);
   (void)muster_goodput_meter_enter (self->meter, use);
-  if (is_there && is_preempted (self) && is_all_saved (self, &call)) {
+  if (is_there && is_preempted (self) && muster_drain_watch_is_unchanged (&call, self->saver)) {
     muster_run_context_request_stop (context); /* the others hold on: the master may stop next */
     return muster_fail (error, MUSTER_ERROR_CANCELLED, "preempted during a drain; all is saved");
   }
