@@ -369,6 +369,19 @@ prepare (MusterSession *chief, const char *ready_op)
   return lease;
 }
 
+/* The same, and what a watch of the model hears of it. */
+static MusterLease *
+prepare_watched (MusterSession *chief, const char *ready_op, MusterRpcStream *stream)
+{
+  EXPECT_NEXT (stream, SERVICE_UNKNOWN);
+  MusterLease *lease = prepare (chief, ready_op);
+  if (lease == NULL)
+    return NULL;
+  EXPECT_NEXT (stream, NOT_SERVING);
+  EXPECT_NEXT (stream, SERVING);
+  return lease;
+}
+
 MUSTER_TEST (Health, of_a_model_is_serving_from_its_readiness_to_its_end)
 {
   g_auto (Fixture) f = fixture_start_local ();
@@ -395,11 +408,8 @@ MUSTER_TEST (Health, of_a_model_outlives_its_chief)
   g_autofree char *ready_op = NULL;
   g_autoptr (MusterSession) chief = session_of (&f, &ready_op);
   g_autoptr (MusterRpcStream) stream = watch (f.health, "digits");
-  EXPECT_NEXT (stream, SERVICE_UNKNOWN);
-  MusterLease *lease = prepare (chief, ready_op);
+  MusterLease *lease = prepare_watched (chief, ready_op, stream);
   MUSTER_ASSERT_NOT_NULL (lease);
-  EXPECT_NEXT (stream, NOT_SERVING);
-  EXPECT_NEXT (stream, SERVING);
 
   g_object_unref (lease);
   MUSTER_EXPECT_TRUE (muster_session_close (chief, test_deadline (), NULL, NULL));
@@ -416,11 +426,8 @@ MUSTER_TEST (Health, of_a_model_is_withdrawn_at_a_reset_and_returns)
   g_autofree char *ready_op = NULL;
   g_autoptr (MusterSession) first = session_of (&f, &ready_op);
   g_autoptr (MusterRpcStream) stream = watch (f.main, "digits");
-  EXPECT_NEXT (stream, SERVICE_UNKNOWN);
-  MusterLease *lease = prepare (first, ready_op);
+  MusterLease *lease = prepare_watched (first, ready_op, stream);
   MUSTER_ASSERT_NOT_NULL (lease);
-  EXPECT_NEXT (stream, NOT_SERVING);
-  EXPECT_NEXT (stream, SERVING);
 
   MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, test_deadline (), NULL, NULL));
   EXPECT_NEXT (stream, NOT_SERVING);
@@ -442,11 +449,8 @@ MUSTER_TEST (Health, of_a_model_returns_by_itself_after_a_reset_of_another_conta
   g_autofree char *ready_op = NULL;
   g_autoptr (MusterSession) chief = session_of (&f, &ready_op);
   g_autoptr (MusterRpcStream) stream = watch (f.main, "digits");
-  EXPECT_NEXT (stream, SERVICE_UNKNOWN);
-  MusterLease *lease = prepare (chief, ready_op);
+  MusterLease *lease = prepare_watched (chief, ready_op, stream);
   MUSTER_ASSERT_NOT_NULL (lease);
-  EXPECT_NEXT (stream, NOT_SERVING);
-  EXPECT_NEXT (stream, SERVING);
   g_object_unref (lease);
 
   const char *const others[] = {"other", NULL};
