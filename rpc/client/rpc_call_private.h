@@ -159,6 +159,9 @@ const char *muster_rpc_cause (const char *text, MusterRpcCredentials *credential
 /* TRUE if gRPC's text reports that no connection was established. */
 gboolean muster_rpc_is_unconnected (const char *text);
 
+/* TRUE if text is gRPC's for a connection that ended during the call. */
+gboolean muster_rpc_is_end (const char *text);
+
 /* The state of a unary call, set by gRPC. Must be zero initially. */
 typedef struct {
   MusterRpcChannel *channel; /* (owned) */

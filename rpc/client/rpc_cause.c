@@ -54,6 +54,16 @@ muster_rpc_is_unconnected (const char *text)
          g_str_has_prefix (text, "DNS resolution failed");
 }
 
+/* A server that stops sends GOAWAY, or resets its open calls, which gRPC then calls cancelled. */
+gboolean
+muster_rpc_is_end (const char *text)
+{
+  static const char *const ends[] = {
+      "GOAWAY received", "Socket closed", "Connection reset by peer", "Transport closed",
+      "Broken pipe",     "CANCELLED",     "Cancelling all calls",     NULL};
+  return g_strv_contains (ends, text);
+}
+
 /* A Unix socket is never TLS's. */
 static gboolean
 is_turned_away (const char *text)
@@ -74,6 +84,8 @@ muster_rpc_cause (const char *text, MusterRpcCredentials *credentials, MusterErr
     return last + strlen (unreachable);
   if (is_turned_away (text))
     return "the server closes connections of this user; add the user to its --allow-user";
+  if (muster_rpc_is_end (text))
+    return "the connection was closed";
   gboolean is_connecting = g_str_has_prefix (text, "failed to connect to all addresses");
   for (gsize i = 0; is_connecting && i < G_N_ELEMENTS (causes); i++) {
     if (!fits (&causes[i], text, credentials))

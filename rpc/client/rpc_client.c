@@ -321,8 +321,7 @@ muster_rpc_client_check (MusterRpcClient *self, const MusterRope *request,
 static gboolean
 was_cut_off (grpc_status_code status, const char *text)
 {
-  return status == GRPC_STATUS_CANCELLED &&
-         (g_str_equal (text, "CANCELLED") || g_str_equal (text, "Cancelling all calls"));
+  return status == GRPC_STATUS_CANCELLED && muster_rpc_is_end (text);
 }
 
 /* A gateway passes on what its client of the master said; the text after these words is the

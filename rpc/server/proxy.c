@@ -68,11 +68,8 @@ muster_rpc_call_finish_proxied (MusterRpcCall *self, MusterRpcProxied *passed)
 static gboolean
 is_servers (const MusterRpcUnary *unary, const char *text)
 {
-  static const char *const ends[] = {
-      "GOAWAY received",  "Socket closed", "Connection reset by peer",
-      "Transport closed", "Broken pipe",   NULL};
   return unary->cause != NULL && strstr (unary->cause, FROM_PEER) != NULL &&
-         !g_strv_contains (ends, text);
+         !muster_rpc_is_end (text);
 }
 
 static char *

@@ -227,6 +227,7 @@ MUSTER_TEST (RpcProxy, says_which_server_has_ended_the_connection)
 
   MUSTER_EXPECT_NULL (answer);
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, f.echo.address);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, ": the connection was closed");
 }
 
 MUSTER_TEST (RpcProxy, brings_the_details_of_a_status)

@@ -557,8 +557,8 @@ MUSTER_TEST (NobodyThere, says_so_to_a_chief_at_once)
   expect_server_state (&report, "refused");
 }
 
-/* The gateway answers at once: no deadline cuts a last attempt short, whose cause would be another.
- */
+/* The gateway answers at once: no deadline cuts a last attempt short. That its master is gone it
+ * may hear from the end of its connection, or from the next attempt. */
 MUSTER_TEST (NobodyThere, names_the_master_that_a_gateway_lacks)
 {
   g_auto (Served) behind = served_start ();
@@ -567,9 +567,8 @@ MUSTER_TEST (NobodyThere, names_the_master_that_a_gateway_lacks)
   g_autoptr (GError) error = NULL;
   const char *master = muster_master_target (behind.remote) + strlen ("grpc://");
   const char *target = muster_master_target (gateway.remote);
-  g_autofree char *text =
-      g_strdup_printf ("'%s' gets no answer from its master '%s': Connection refused",
-                       target + strlen ("grpc://"), master);
+  g_autofree char *text = g_strdup_printf (
+      "'%s' gets no answer from its master '%s': ", target + strlen ("grpc://"), master);
   g_clear_pointer (&behind.server, muster_server_free);
 
   g_autoptr (MusterSession) session = prepare_at (target, &report, &error);
@@ -577,5 +576,9 @@ MUSTER_TEST (NobodyThere, names_the_master_that_a_gateway_lacks)
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
   expect_server_state (&report, "unavailable");
-  MUSTER_EXPECT_STREQ (muster_reasons_find (report.reasons, "server")->text, text);
+  const char *told = muster_reasons_find (report.reasons, "server")->text;
+  MUSTER_ASSERT_TRUE (g_str_has_prefix (told, text));
+  const char *cause = told + strlen (text);
+  MUSTER_EXPECT_TRUE (g_str_equal (cause, "Connection refused") ||
+                      g_str_equal (cause, "the connection was closed"));
 }
