@@ -66,6 +66,12 @@ muster_server_master_failure (MusterServer *self)
   return failure;
 }
 
+GError *
+muster_server_stopping_error (void)
+{
+  return g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "The server is stopping");
+}
+
 void
 muster_server_reply (MusterRpcCall *call, const ProtobufCMessage *message)
 {

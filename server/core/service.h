@@ -25,6 +25,9 @@ gboolean muster_server_set_master_failure (MusterServer *self, const char *failu
 /* (transfer full) (nullable) */
 char *muster_server_master_failure (MusterServer *self);
 
+/* Why a server that stops refuses and ends calls. (transfer full) */
+GError *muster_server_stopping_error (void);
+
 /* Replies with a packed message. */
 void muster_server_reply (MusterRpcCall *call, const ProtobufCMessage *message);
 

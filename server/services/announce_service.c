@@ -1,128 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Claim, Announce and Drain: chiefs claim models, keep the lease while their stream is open, and
- * announce phases. Granting a claim fences the chief before: its session is closed before the new
- * one hears of the grant. The rules of claiming are in ready/chief_registry.c. */
-#include "server/services/announce_service.h"
+/* Announce and Drain: chiefs announce phases, which renews their leases, and are asked to save and
+ * hold; the table of leases, which a reset, a drain or a stop of the server goes through. A claim
+ * enters it (claim_service.c). */
+#include "server/services/announce_service_private.h"
 
 #include "base/log_bounded_private.h"
 #include "base/safe_text_private.h"
 #include "ready/chief_gate_private.h"
-#include "rpc/proto/muster.pb-c.h"
-#include "server/core/alarm.h"
 #include "server/core/drain.h"
-#include "server/core/server_private.h"
 #include "server/core/service.h"
 #include "server/services/announcement.h"
-#include "server/services/claim_request.h"
 #include "server/services/readiness_service.h"
-#include "server/services/readiness_tracker.h"
 
 /* The number of trackers' sessions that are opened or closed at the same time. */
 #define MAX_TRACKER_THREADS 4
-/* Timeout for the positioned steps of the chief that a claim replaces; and on a cluster, where the
- * new chief itself waits for them as long (MUSTER_POSITION_STEP_US). */
-#define SETTLE            (10 * MUSTER_SECOND)
-#define SETTLE_ON_CLUSTER (60 * MUSTER_SECOND)
 
 /* In the log, of a reset's containers. */
 #define MAX_CONTAINERS_TEXT 256
-
-struct _MusterAnnounceService {
-  MusterServer *server; /* (not owned) */
-  MusterReadinessTracking tracking;
-  MusterAlarm *alarm; /* (owned) ends expired leases */
-
-  GMutex lock;
-  GHashTable *leases; /* (element-type utf8 Lease) owned: the last lease granted for each model of
-                         the registry, even if its stream has ended; guarded by lock */
-  gboolean stopped;   /* guarded by lock */
-};
-
-/* A granted Claim, until either side ends its stream. */
-typedef struct {
-  gatomicrefcount refs;            /* the table's, the cancellable's, and the handler's */
-  MusterAnnounceService *service;  /* (not owned) */
-  char *model;                     /* (owned) */
-  char *session_handle;            /* (owned) "" if the steps aren't the server's */
-  char *caller;                    /* (owned) whose claim it is */
-  char *proof;                     /* (owned) the claim's secret; or "" */
-  gboolean has_ousted;             /* set by the grant: another caller's living chief */
-  char *ready_op;                  /* (owned) (nullable) */
-  gint64 epoch;                    /* set by the grant */
-  guint64 claim;                   /* set by the grant: the number of the claim in the registry */
-  MusterReadinessTracker *tracker; /* (owned) (nullable) guarded by the service's lock */
-  gint64 turn;                     /* of its last announcement; guarded by the service's lock */
-
-  GMutex lock;
-  MusterRpcCall *call; /* (owned) (nullable) NULL once it has been ended; guarded by lock */
-  gboolean is_told;    /* the grant was sent; guarded by lock */
-  gint64 hold_us;      /* the chief is asked to save and hold until then; set with both locks */
-} Lease;
-
-static Lease *
-lease_new (MusterAnnounceService *service, MusterRpcCall *call, const Muster__ClaimRequest *request)
-{
-  Lease *lease = g_new0 (Lease, 1);
-  g_atomic_ref_count_init (&lease->refs);
-  g_mutex_init (&lease->lock);
-  lease->service = service;
-  lease->model = g_strdup (request->model);
-  lease->session_handle = g_strdup (request->session_handle);
-  lease->caller = muster_rpc_call_caller (call);
-  lease->proof = g_strdup (request->proof);
-  lease->ready_op = *request->ready_op != '\0' ? g_strdup (request->ready_op) : NULL;
-  lease->call = muster_rpc_call_ref (call);
-  return lease;
-}
-
-static Lease *
-lease_ref (Lease *self)
-{
-  g_atomic_ref_count_inc (&self->refs);
-  return self;
-}
-
-static void
-lease_unref (gpointer data)
-{
-  Lease *self = data;
-  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
-    return;
-  g_clear_pointer (&self->call, muster_rpc_call_unref);
-  g_free (self->model);
-  g_free (self->session_handle);
-  g_free (self->caller);
-  g_free (self->proof);
-  g_free (self->ready_op);
-  g_mutex_clear (&self->lock);
-  g_free (self);
-}
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (Lease, lease_unref)
-
-/* Ends the stream; only the first call has an effect. It releases the call, because the call
- * holds the cancellable, which holds the lease. */
-static void
-end_lease (Lease *lease, const GError *error)
-{
-  g_mutex_lock (&lease->lock);
-  g_autoptr (MusterRpcCall) call = g_steal_pointer (&lease->call);
-  g_mutex_unlock (&lease->lock);
-  if (call != NULL)
-    muster_rpc_call_finish (call, error);
-}
-
-static GError *
-stopping_error (void)
-{
-  return g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "The server is stopping");
-}
 
 /* --- tracking readiness --- */
 
 /* Starts or stops tracking the model's readiness. Call with the lock held. The tracker that is
  * returned (nullable) must be stopped without the lock. */
 static MusterReadinessTracker *
-follow (MusterAnnounceService *self, Lease *lease, gboolean is_wanted)
+follow (MusterAnnounceService *self, MusterChiefLease *lease, gboolean is_wanted)
 {
   if (is_wanted && lease->tracker != NULL && !muster_readiness_tracker_has_failed (lease->tracker))
     return NULL;
@@ -135,14 +36,12 @@ follow (MusterAnnounceService *self, Lease *lease, gboolean is_wanted)
   return before;
 }
 
-/* Tracks the model while the registry says that it is being prepared. Of a job whose steps the
- * server doesn't see, its chief's word is all there is. */
-static void
-follow_registry (MusterAnnounceService *self, const char *model)
+void
+muster_announce_service_follow (MusterAnnounceService *self, const char *model)
 {
   MusterReadinessTracker *before = NULL;
   g_mutex_lock (&self->lock);
-  Lease *lease = g_hash_table_lookup (self->leases, model);
+  MusterChiefLease *lease = g_hash_table_lookup (self->leases, model);
   g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (self->server->registry, model);
   const gboolean is_wanted = chief != NULL && chief->prepared && chief->phase != MUSTER_CHIEF_OVER;
   const gboolean is_coordinated = lease != NULL && *lease->session_handle == '\0';
@@ -156,334 +55,16 @@ follow_registry (MusterAnnounceService *self, const char *model)
   muster_readiness_tracker_stop (before);
 }
 
-/* Sets the alarm after a lease was granted or renewed. It expires later than all others, but it
- * does expire. */
-static void
-attend_to_lease (MusterAnnounceService *self)
+/* The lease expires later than all others, but it does expire. */
+void
+muster_announce_service_attend (MusterAnnounceService *self)
 {
   const gint64 lease_us = muster_chief_registry_lease_us (self->server->registry);
   muster_alarm_set (self->alarm,
                     muster_deadline_after (muster_clock_now_us (self->server->clock), lease_us));
 }
 
-/* --- claiming --- */
-
-static void
-send_locked (Lease *lease, const Muster__ClaimResponse *response)
-{
-  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  g_autoptr (GBytes) packed = muster_pack (&response->base);
-  muster_rope_append (&rope, packed);
-  if (lease->call != NULL)
-    muster_rpc_call_send_state (lease->call, &rope);
-}
-
-/* A chief whose steps are elsewhere loses nothing by a stop of this server. */
-static gint64
-drain_left_us_locked (const Lease *lease)
-{
-  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  const gint64 stop_us =
-      *lease->session_handle != '\0' ? muster_server_drain_left_us (lease->service->server) : 0;
-  return MAX (stop_us, lease->hold_us - now_us);
-}
-
-/* Tells the chief that the server is draining, or its job; after its grant, which says so itself.
- */
-static void
-tell_drain_locked (Lease *lease)
-{
-  Muster__ClaimResponse response = MUSTER__CLAIM_RESPONSE__INIT;
-  response.epoch = lease->epoch;
-  response.lease_us = muster_chief_registry_lease_us (lease->service->server->registry);
-  response.draining_us = drain_left_us_locked (lease);
-  if (lease->is_told && response.draining_us > 0)
-    send_locked (lease, &response);
-}
-
-/* Sends the grant on the stream, unless the stream has ended because another chief has claimed. */
-static void
-send_grant (Lease *lease, const MusterAnnouncement *before)
-{
-  Muster__ClaimResponse response = MUSTER__CLAIM_RESPONSE__INIT;
-  MusterAnnouncementMessage stood;
-  response.epoch = lease->epoch;
-  response.lease_us = muster_chief_registry_lease_us (lease->service->server->registry);
-  if (before != NULL) {
-    muster_server_fill_announcement (&stood, before);
-    response.before = &stood.message;
-    response.same_graph = before->same_graph;
-  }
-  g_mutex_lock (&lease->lock);
-  response.draining_us = drain_left_us_locked (lease);
-  send_locked (lease, &response);
-  lease->is_told = TRUE;
-  g_mutex_unlock (&lease->lock);
-}
-
-/* Returns TRUE if the lease is another caller's, or was taken from another one earlier:
- * returning to a lease that was taken doesn't make it one's own. */
-static gboolean
-ousts (const Lease *lease, const Lease *loser, gboolean was_alive)
-{
-  if (loser == NULL)
-    return FALSE;
-  return g_str_equal (lease->caller, loser->caller) ? loser->has_ousted : was_alive;
-}
-
-/* Returns TRUE if nobody has the lease, or who has it knows the secret. */
-static gboolean
-is_lease_of (const Lease *lease, const char *proof)
-{
-  return lease == NULL || muster_server_is_proof (proof, lease->proof);
-}
-
-/* Returns TRUE if the claim takes the model from nobody but its own chief; else *chief (transfer
- * full) is the other. Call with the lock held. */
-static gboolean
-is_own (MusterAnnounceService *self, const Muster__ClaimRequest *request,
-        MusterAnnouncement **chief)
-{
-  *chief = request->take_over ? muster_chief_registry_find (self->server->registry, request->model)
-                              : NULL;
-  return *chief == NULL ||
-         is_lease_of (g_hash_table_lookup (self->leases, request->model), request->proof);
-}
-
-/* What the chief before this one is told (transfer full). */
-static GError *
-lost_error (const MusterAnnouncement *chief)
-{
-  g_autofree char *text = muster_announcement_describe (chief);
-  return g_error_new (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "the lease on '%s' was lost: its chief is %s, of epoch %" G_GINT64_FORMAT
-                      " now",
-                      chief->model, text, chief->epoch);
-}
-
-/* A claim that is made again takes the model from no other chief, whatever its role. */
-static gboolean
-is_lost (const Muster__ClaimRequest *request)
-{
-  return request->again && *request->proof != '\0';
-}
-
-static gboolean
-may_take_from (MusterRpcCall *call, const Muster__ClaimRequest *request,
-               const MusterAnnouncement *chief, GError **error)
-{
-  if (is_lost (request)) {
-    g_propagate_error (error, lost_error (chief));
-    return FALSE;
-  }
-  if (muster_rpc_call_role (call) >= MUSTER_ROLE_ADMIN)
-    return TRUE;
-  g_autofree char *text = muster_announcement_describe (chief);
-  return muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
-                      "taking '%s' from its chief, %s, needs the role 'admin'", chief->model, text);
-}
-
-/* Grants the lease. Call with the lock held. *loser (out) (nullable) is the previous lease; *orphan
- * (nullable out) is its session, which starts no further steps. The caller owns both. */
-static gboolean
-grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *request,
-       MusterGraph *graph, MusterAnnouncement **before, Lease **loser, MusterServed **orphan,
-       GError **error)
-{
-  MusterClaim claim = {
-      .model = request->model,
-      .task = request->task,
-      .epoch = request->epoch,
-      .ready_op = lease->ready_op,
-      .take_over = request->take_over,
-      .spares_living = request->spares_living,
-  };
-  if (self->stopped) {
-    g_propagate_error (error, stopping_error ());
-    return FALSE;
-  }
-  g_autoptr (MusterAnnouncement) chief = NULL;
-  if (!muster_server_admits (self->server, error) ||
-      (!is_own (self, request, &chief) && !may_take_from (lease->call, request, chief, error)))
-    return FALSE;
-  lease->epoch = muster_chief_registry_claim (self->server->registry, &claim, request->who, graph,
-                                              before, error);
-  if (lease->epoch == 0)
-    return FALSE;
-  lease->claim = muster_chief_registry_n_claims (
-      self->server->registry); /* no other claim can be made in the meantime */
-  muster_chief_registry_set_elsewhere (self->server->registry, lease->model,
-                                       *lease->session_handle == '\0');
-  g_hash_table_steal_extended (self->leases, lease->model, NULL, (gpointer *)loser);
-  lease->has_ousted = ousts (lease, *loser, *before != NULL && (*before)->alive);
-  g_hash_table_insert (self->leases, lease->model, lease_ref (lease));
-  if (*loser != NULL && (*before == NULL || (*before)->drain != MUSTER_DRAIN_SAVED))
-    lease->hold_us = (*loser)->hold_us; /* what the chief before was asked for isn't done */
-  if (*loser != NULL && !g_str_equal ((*loser)->session_handle, lease->session_handle))
-    *orphan = muster_sessions_take (self->server->sessions, (*loser)->session_handle, NULL);
-  return TRUE;
-}
-
-/* Cancels the steps of a chief that was replaced, except positioned ones, which have so long to end
- * whole. */
-static void
-close_orphan (MusterRpcCall *call, MusterServed *orphan, gint64 timeout_us)
-{
-  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  (void)muster_served_settle (orphan, muster_deadline_after (now_us, timeout_us),
-                              muster_rpc_call_stop_cancellable (call));
-  muster_session_close_quietly (orphan->session);
-}
-
-/* Ends the loser's lease and its session's steps before the grant is sent. FALSE: positioned ones
- * are left to end beside the new chief. */
-static gboolean
-fence (MusterAnnounceService *self, MusterRpcCall *call, Lease *loser, MusterServed *orphan)
-{
-  g_autoptr (MusterAnnouncement) chief =
-      muster_chief_registry_find (self->server->registry, loser->model);
-  g_autofree char *text = muster_announcement_describe (chief);
-  g_autoptr (GError) error = lost_error (chief);
-  muster_log_at_most (MUSTER_LOG_EVENTS, G_LOG_LEVEL_INFO, "fenced", "MUSTER_MODEL", loser->model,
-                      "MUSTER_EPOCH", MUSTER_LOG_INT (loser->epoch), "MUSTER_SESSION",
-                      loser->session_handle, "MESSAGE",
-                      "the chief of epoch %" G_GINT64_FORMAT " lost '%s' to %s%s", loser->epoch,
-                      loser->model, text, orphan != NULL ? "; its session was closed" : "");
-  end_lease (loser, error);
-  muster_readiness_tracker_stop (
-      g_steal_pointer (&loser->tracker)); /* it is no longer in the table */
-  if (orphan == NULL)
-    return TRUE;
-  muster_readiness_service_session_gone (self->server->readiness, orphan);
-  if (self->server->is_of_cluster && !muster_served_settle (orphan, 0, NULL))
-    return FALSE;
-  close_orphan (call, orphan, SETTLE);
-  return TRUE;
-}
-
-/* The lease begins with the grant, however long the loser's step was waited for. It isn't renewed
- * if yet another chief has claimed the model. */
-static void
-renew (MusterAnnounceService *self, const Lease *lease)
-{
-  MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
-  announcement.model = lease->model;
-  announcement.epoch = lease->epoch;
-  (void)muster_chief_registry_announce (self->server->registry, &announcement, NULL);
-  attend_to_lease (self);
-}
-
-static void
-log_release (const Lease *lease)
-{
-  muster_log_at_most (MUSTER_LOG_EVENTS, G_LOG_LEVEL_INFO, "chief-left", "MUSTER_MODEL",
-                      lease->model, "MUSTER_EPOCH", MUSTER_LOG_INT (lease->epoch), "MUSTER_SESSION",
-                      lease->session_handle, "MESSAGE",
-                      "the chief of '%s' ended, or released its lease", lease->model);
-}
-
-static void
-on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
-{
-  Lease *lease = data;
-  MusterAnnounceService *self = lease->service;
-  g_autoptr (GError) error =
-      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "the caller released the lease");
-  /* Taken under the lock, so that a claim with the same epoch comes entirely before or after it. */
-  g_mutex_lock (&self->lock);
-  const gboolean is_last = g_hash_table_lookup (self->leases, lease->model) == lease;
-  if (is_last)
-    muster_chief_registry_release (self->server->registry, lease->model, lease->epoch);
-  g_mutex_unlock (&self->lock);
-  if (is_last && !g_atomic_int_get (&self->server->is_stopping))
-    log_release (lease);
-  end_lease (lease, error);
-}
-
-static void
-log_refusal (const Muster__ClaimRequest *request, const GError *error)
-{
-  muster_log_at_most (0, G_LOG_LEVEL_INFO, "claim-refused", "MUSTER_MODEL", request->model,
-                      "MUSTER_TASK", request->task, "MUSTER_CLIENT", request->who, "MESSAGE",
-                      "refused a chief: %s", error->message);
-}
-
-static void
-log_claim (const Lease *lease, const Muster__ClaimRequest *request,
-           const MusterAnnouncement *before)
-{
-  if (!muster_log_enabled (G_LOG_LEVEL_INFO))
-    return;
-  g_autofree char *stood =
-      before != NULL ? muster_announcement_describe (before) : g_strdup ("none");
-  muster_log_at_most (MUSTER_LOG_EVENTS, G_LOG_LEVEL_INFO, "claim", "MUSTER_MODEL", lease->model,
-                      "MUSTER_TASK", request->task, "MUSTER_CLIENT", request->who, "MUSTER_EPOCH",
-                      MUSTER_LOG_INT (lease->epoch), "MUSTER_SESSION", lease->session_handle,
-                      "MESSAGE", "%s claimed '%s'; the chief before: %s",
-                      *request->who != '\0' ? request->who : "a chief", lease->model, stood);
-}
-
-/* Ends the leases on models that the registry has forgotten, which a claim made it do: its limit of
- * models is theirs. */
-static void
-forget_leases (MusterAnnounceService *self)
-{
-  g_autoptr (GError) error =
-      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "the model was forgotten");
-  g_autoptr (GPtrArray) forgotten = g_ptr_array_new_with_free_func (lease_unref);
-  GHashTableIter iter;
-  gpointer model, value;
-  g_mutex_lock (&self->lock);
-  g_hash_table_iter_init (&iter, self->leases);
-  while (g_hash_table_size (self->leases) >
-             muster_chief_registry_n_models (self->server->registry) &&
-         g_hash_table_iter_next (&iter, &model, &value))
-    if (!muster_chief_registry_knows (self->server->registry, model)) {
-      g_ptr_array_add (forgotten, lease_ref (value));
-      g_hash_table_iter_remove (&iter);
-    }
-  g_mutex_unlock (&self->lock);
-  for (guint i = 0; i < forgotten->len; i++) {
-    Lease *lease = forgotten->pdata[i];
-    end_lease (lease, error);
-    muster_readiness_tracker_stop (g_steal_pointer (&lease->tracker));
-  }
-}
-
-static void
-open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__ClaimRequest *request,
-            MusterGraph *graph)
-{
-  /* Once granted, any thread may end the lease and release the call. */
-  g_autoptr (MusterRpcCall) held = muster_rpc_call_ref (call);
-  g_autoptr (Lease) lease = lease_new (self, call, request);
-  g_autoptr (Lease) loser = NULL;
-  g_autoptr (MusterServed) orphan = NULL;
-  g_autoptr (MusterAnnouncement) before = NULL;
-  g_autoptr (GError) error = NULL;
-  g_mutex_lock (&self->lock);
-  gboolean is_granted = grant (self, lease, request, graph, &before, &loser, &orphan, &error);
-  g_mutex_unlock (&self->lock);
-  if (!is_granted) {
-    log_refusal (request, error);
-    end_lease (lease, error);
-    return;
-  }
-  forget_leases (self);
-  log_claim (lease, request, before);
-  if (lease->has_ousted)
-    muster_server_audit (call, "Claim", lease->model, NULL);
-  attend_to_lease (self);
-  const gboolean is_fenced = loser == NULL || fence (self, call, loser, orphan);
-  if (loser != NULL)
-    renew (self, lease);
-  follow_registry (self, lease->model); /* a chief that reconnects may find its model prepared */
-  send_grant (lease, before);
-  g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),
-                         lease_ref (lease), lease_unref);
-  if (!is_fenced)
-    close_orphan (call, orphan, SETTLE_ON_CLUSTER);
-}
+/* --- announcing --- */
 
 static gboolean
 is_claimants (MusterAnnounceService *self, MusterRpcCall *call, const char *model,
@@ -491,59 +72,10 @@ is_claimants (MusterAnnounceService *self, MusterRpcCall *call, const char *mode
 {
   g_autofree char *caller = muster_rpc_call_caller (call);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  const Lease *lease = g_hash_table_lookup (self->leases, model);
-  return is_lease_of (lease, proof) ||
+  const MusterChiefLease *lease = g_hash_table_lookup (self->leases, model);
+  return muster_chief_lease_is_of (lease, proof) ||
          (*lease->proof == '\0' && g_str_equal (caller, lease->caller));
 }
-
-/* Checks the role: a chief may take its own model over from itself; taking it from another one
- * needs an administrator. A claim that then waits is checked by its grant, too. */
-static gboolean
-may_claim (MusterServer *server, MusterRpcCall *call, const Muster__ClaimRequest *request,
-           GError **error)
-{
-  g_autoptr (MusterAnnouncement) chief = NULL;
-  MusterAnnounceService *self = server->announcing;
-  g_mutex_lock (&self->lock);
-  const gboolean is_its = is_own (self, request, &chief);
-  g_mutex_unlock (&self->lock);
-  if (is_its)
-    return TRUE;
-  g_autoptr (GError) refused = NULL;
-  (void)may_take_from (call, request, chief, &refused);
-  if (!is_lost (request))
-    muster_server_audit (call, "Claim", chief->model, refused);
-  if (refused == NULL)
-    return TRUE;
-  g_propagate_error (error, g_steal_pointer (&refused));
-  return FALSE;
-}
-
-static void
-claim (MusterRpcCall *call, GBytes *request, gpointer data)
-{
-  MusterServer *server = data;
-  g_autoptr (MusterArena) arena = muster_arena_new ();
-  g_autoptr (GError) error = NULL;
-  g_autoptr (MusterGraph) graph = NULL;
-  const Muster__ClaimRequest *read =
-      muster_server_unpack (call, request, &muster__claim_request__descriptor, arena);
-  if (read == NULL)
-    return;
-  if (muster_chief_registry_check_text ("ready op", read->ready_op, &error) &&
-      muster_chief_registry_check_text ("claim's secret", read->proof, &error) &&
-      may_claim (server, call, read, &error))
-    graph = muster_server_claimants_graph (server, read, &error);
-  if (error == NULL) {
-    muster_server_wait_for_return (server, call, read);
-    muster_server_wait_for_end (server, call, read);
-    open_claim (server->announcing, call, read, graph);
-  } else {
-    muster_rpc_call_finish (call, error);
-  }
-}
-
-/* --- announcing --- */
 
 /* A chief that announces a later phase than RESTORING has restored. */
 static void
@@ -564,7 +96,7 @@ apply_in_turn (MusterAnnounceService *self, const MusterAnnouncement *announceme
                GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  Lease *lease =
+  MusterChiefLease *lease =
       announcement->model != NULL ? g_hash_table_lookup (self->leases, announcement->model) : NULL;
   if (lease != NULL && turn != 0 && turn < lease->turn)
     return muster_fail (error, MUSTER_ERROR_ABORTED, "a later announcement of '%s' came before",
@@ -588,8 +120,8 @@ take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **
   count_restore (server, &announcement);
   if (!apply_in_turn (server->announcing, &announcement, request->turn, error))
     return FALSE;
-  attend_to_lease (server->announcing); /* an expired lease is renewed */
-  follow_registry (server->announcing, announcement.model);
+  muster_announce_service_attend (server->announcing); /* an expired lease is renewed */
+  muster_announce_service_follow (server->announcing, announcement.model);
   return TRUE;
 }
 
@@ -627,19 +159,10 @@ announce (MusterRpcCall *call, GBytes *request, gpointer data)
 
 /* --- draining --- */
 
-static void
-tell_drain (Lease *lease, gint64 hold_us)
-{
-  g_mutex_lock (&lease->lock);
-  lease->hold_us = MAX (lease->hold_us, hold_us);
-  tell_drain_locked (lease);
-  g_mutex_unlock (&lease->lock);
-}
-
 /* What a chief has saved is for the time that it was asked for before: it says anew that it has. */
 static void
-ask_again (MusterAnnounceService *self, const Lease *lease, const MusterAnnouncement *chief,
-           gint64 until_us)
+ask_again (MusterAnnounceService *self, const MusterChiefLease *lease,
+           const MusterAnnouncement *chief, gint64 until_us)
 {
   if (chief->drain != MUSTER_DRAIN_SAVED || until_us <= lease->hold_us)
     return;
@@ -666,7 +189,7 @@ muster_announce_service_hold (MusterAnnounceService *self, const char *model, gi
       continue;
     g_ptr_array_add (models, g_strdup (name));
     ask_again (self, lease, chief, until_us);
-    tell_drain (lease, until_us);
+    muster_chief_lease_tell_drain (lease, until_us);
   }
   return models;
 }
@@ -675,13 +198,10 @@ gint64
 muster_announce_service_hold_left_us (MusterAnnounceService *self, const char *model)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  Lease *lease = g_hash_table_lookup (self->leases, model);
+  MusterChiefLease *lease = g_hash_table_lookup (self->leases, model);
   if (lease == NULL)
     return 0;
-  g_mutex_lock (&lease->lock);
-  const gint64 left_us = drain_left_us_locked (lease);
-  g_mutex_unlock (&lease->lock);
-  return MAX (left_us, 0);
+  return MAX (muster_chief_lease_drain_left_us (lease), 0);
 }
 
 static void
@@ -735,7 +255,7 @@ muster_announce_service_new (MusterServer *server)
       .pool =
           g_thread_pool_new (muster_readiness_tracker_work, NULL, MAX_TRACKER_THREADS, FALSE, NULL),
   };
-  self->leases = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, lease_unref);
+  self->leases = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, muster_chief_lease_unref);
   self->alarm = muster_alarm_new (server->clock, "leases", expire_leases, server->registry);
   return self;
 }
@@ -756,7 +276,7 @@ muster_announce_service_free (MusterAnnounceService *self)
 void
 muster_announce_service_enter (MusterAnnounceService *self)
 {
-  muster_server_add_method (self->server, "/muster.Readiness/Claim", claim);
+  muster_claim_service_enter (self);
   muster_server_add_method (self->server, "/muster.Readiness/Announce", announce);
   muster_server_add_method (self->server, "/muster.Readiness/Drain", drain);
   muster_rpc_server_require (self->server->rpc, "/muster.Readiness/Drain", MUSTER_ROLE_ADMIN);
@@ -770,7 +290,7 @@ is_callers (MusterAnnounceService *self, MusterRpcCall *call, const char *model,
   g_autofree char *caller = muster_rpc_call_caller (call);
   gboolean is_same = FALSE;
   g_mutex_lock (&self->lock);
-  Lease *lease = g_hash_table_lookup (self->leases, model);
+  MusterChiefLease *lease = g_hash_table_lookup (self->leases, model);
   if (lease != NULL) {
     g_mutex_lock (&lease->lock);
     is_same = lease->call != NULL && (may_oust || !lease->has_ousted) &&
@@ -835,7 +355,7 @@ take_trackers (MusterAnnounceService *self, guint64 n_claims)
   gpointer value;
   g_hash_table_iter_init (&iter, self->leases);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
-    Lease *lease = value;
+    MusterChiefLease *lease = value;
     if (lease->tracker != NULL && lease->claim <= n_claims)
       g_ptr_array_add (taken, g_steal_pointer (&lease->tracker));
   }
@@ -846,12 +366,12 @@ take_trackers (MusterAnnounceService *self, guint64 n_claims)
 static GPtrArray *
 list_leases (MusterAnnounceService *self)
 {
-  GPtrArray *leases = g_ptr_array_new_with_free_func (lease_unref);
+  GPtrArray *leases = g_ptr_array_new_with_free_func (muster_chief_lease_unref);
   GHashTableIter iter;
   gpointer lease;
   g_hash_table_iter_init (&iter, self->leases);
   while (g_hash_table_iter_next (&iter, NULL, &lease))
-    g_ptr_array_add (leases, lease_ref (lease));
+    g_ptr_array_add (leases, muster_chief_lease_ref (lease));
   return leases;
 }
 
@@ -865,9 +385,9 @@ muster_announce_service_doubt (MusterAnnounceService *self)
   g_mutex_unlock (&self->lock);
   g_ptr_array_unref (trackers); /* first, so that none of them reports an outdated state */
   for (guint i = 0; i < leases->len; i++) {
-    const Lease *lease = leases->pdata[i];
+    const MusterChiefLease *lease = leases->pdata[i];
     muster_chief_registry_set_ready (self->server->registry, lease->model, lease->epoch, FALSE);
-    follow_registry (self, lease->model);
+    muster_announce_service_follow (self, lease->model);
   }
 }
 
@@ -908,19 +428,19 @@ muster_announce_service_drain (MusterAnnounceService *self)
   gpointer lease;
   g_hash_table_iter_init (&iter, self->leases);
   while (g_hash_table_iter_next (&iter, NULL, &lease))
-    tell_drain (lease, 0);
+    muster_chief_lease_tell_drain (lease, 0);
 }
 
 void
 muster_announce_service_stop (MusterAnnounceService *self)
 {
-  g_autoptr (GError) error = stopping_error ();
+  g_autoptr (GError) error = muster_server_stopping_error ();
   g_mutex_lock (&self->lock);
   self->stopped = TRUE;
   g_autoptr (GPtrArray) ending = list_leases (self);
   GPtrArray *trackers = take_trackers (self, G_MAXUINT64);
   g_mutex_unlock (&self->lock);
   for (guint i = 0; i < ending->len; i++)
-    end_lease (ending->pdata[i], error);
+    muster_chief_lease_end (ending->pdata[i], error);
   g_ptr_array_unref (trackers);
 }

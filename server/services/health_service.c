@@ -5,6 +5,7 @@
 
 #include "base/unpack_private.h"
 #include "rpc/proto/health.pb-c.h"
+#include "server/core/service.h"
 
 #include <string.h>
 
@@ -141,8 +142,7 @@ check (MusterRpcCall *call, GBytes *request, gpointer data)
 static void
 finish_stopping (MusterRpcCall *call)
 {
-  g_autoptr (GError) error =
-      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "The server is stopping");
+  g_autoptr (GError) error = muster_server_stopping_error ();
   muster_rpc_call_finish (call, error);
 }
 

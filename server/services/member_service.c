@@ -9,12 +9,6 @@
 #include "server/services/health_service.h"
 #include "server/services/status_watch.h"
 
-static GError *
-stopping_error (void)
-{
-  return g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "The server is stopping");
-}
-
 /* --- joining --- */
 
 typedef struct {
@@ -59,7 +53,7 @@ admit (MusterMemberService *self, MusterRpcCall *call, const Muster__JoinRequest
   MusterLimits *limits = self->server->limits;
   guint slot = 0;
   if (self->stopped) {
-    g_propagate_error (error, stopping_error ());
+    g_propagate_error (error, muster_server_stopping_error ());
     return 0;
   }
   if (!muster_server_admits (self->server, error) ||
@@ -226,7 +220,7 @@ muster_member_service_enter (MusterMemberService *self)
 void
 muster_member_service_stop (MusterMemberService *self)
 {
-  g_autoptr (GError) error = stopping_error ();
+  g_autoptr (GError) error = muster_server_stopping_error ();
   GHashTableIter iter;
   gpointer stream;
   g_mutex_lock (&self->lock);

@@ -243,12 +243,6 @@ session_gone_error (MusterServed *served)
                                                             : "closed, or its lease ran out");
 }
 
-static GError *
-stopping_error (void)
-{
-  return g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "The server is stopping");
-}
-
 static Watcher *
 watcher_new (MusterReadinessService *service, MusterServed *served, MusterRpcCall *call,
              const Muster__WatchRequest *request)
@@ -313,7 +307,7 @@ open_watch (MusterReadinessService *self, MusterServed *served, MusterRpcCall *c
 
   g_autoptr (GError) error = NULL;
   if (stopped)
-    error = stopping_error ();
+    error = muster_server_stopping_error ();
   else if (served != NULL && g_atomic_int_get (&served->is_closed))
     error = session_gone_error (served); /* between the lookup and the listing */
   if (error != NULL) {
@@ -443,7 +437,7 @@ muster_readiness_service_stop (MusterReadinessService *self)
   self->stopped = TRUE;
   g_mutex_unlock (&self->lock);
   g_autoptr (GPtrArray) watchers = watchers_of (self, NULL);
-  g_autoptr (GError) error = stopping_error ();
+  g_autoptr (GError) error = muster_server_stopping_error ();
   end_all (watchers, error);
 }
 
