@@ -40,6 +40,21 @@ MUSTER_TEST (AsyncEnd, shutdown_without_a_save_comes_back_at_once)
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
+/* On a busy machine the thread, which has a low priority, may have nothing left but its end. */
+MUSTER_TEST (AsyncEnd, shutdown_misses_nothing_where_only_the_thread_is_late)
+{
+  g_auto (Async) f = async_set_up ((AsyncHow){0});
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
+  MUSTER_EXPECT_TRUE (async_sync (&f, &error));
+
+  MUSTER_EXPECT_TRUE (muster_async_saver_shutdown (f.async, g_get_monotonic_time (), NULL, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_save_ticket_state (ticket), MUSTER_SAVE_DURABLE);
+  MUSTER_EXPECT_TRUE (muster_async_saver_shutdown (f.async, async_soon (), NULL, &error));
+}
+
 /* B001.76, B001.53 */
 MUSTER_TEST (AsyncEnd, shutdown_lets_what_is_written_be_completed)
 {

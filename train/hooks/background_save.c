@@ -12,6 +12,9 @@
 #define ABANDON_MIN_US (500 * MUSTER_MILLISECOND)
 /* A thread that is stuck in a save that was given up isn't waited for. */
 #define DISPOSE_US (500 * MUSTER_MILLISECOND)
+/* For the last words of a thread whose saves have all ended: it has a low priority, and the machine
+ * may be busy. */
+#define END_US (10 * MUSTER_SECOND)
 /* A save that takes so long is reported, and again each time this has doubled. */
 #define REPORT_SLOW_US (60 * MUSTER_SECOND)
 
@@ -223,6 +226,5 @@ muster_background_save_shutdown (MusterBackgroundSave *self, GError **error)
   if (self->async == NULL || running_save (self) != NULL)
     return TRUE;
   g_autoptr (MusterAsyncSaver) async = g_steal_pointer (&self->async);
-  return muster_async_saver_shutdown (async, muster_deadline_after (now_us, DISPOSE_US), NULL,
-                                      error);
+  return muster_async_saver_shutdown (async, muster_deadline_after (now_us, END_US), NULL, error);
 }
