@@ -218,7 +218,7 @@ MUSTER_TEST (RemoteSession, bounds_a_step_by_the_timeout_in_its_options)
   tiny_master_start (&f);
   g_autoptr (MusterSession) session = create_session (&f);
   g_autoptr (GError) error = NULL;
-  g_autoptr (GBytes) options = g_bytes_new_static ("\x08\x03\x10\x64", 4); /* trace, 100 ms */
+  g_autoptr (GBytes) options = g_bytes_new_static ("\x08\x03\x10\xe8\x07", 5); /* trace, 1 s */
   static const char *const target = "hang";
   MusterStep step = {.targets = &target, .n_targets = 1, .options = options};
 
@@ -560,7 +560,7 @@ MUSTER_TEST (RemoteSession, that_is_given_up_is_closed_in_the_time_given)
   g_autoptr (MusterSession) session = create_session (&f);
   g_atomic_int_set (&f.is_deaf, TRUE);
 
-  muster_session_close_quietly_within (session, 100 * MUSTER_MILLISECOND);
+  muster_session_close_quietly_within (session, MUSTER_SECOND);
 
   g_autofree char *closed = pop_closed (&f);
   MUSTER_EXPECT_STREQ (closed, "tiny");

@@ -173,7 +173,9 @@ MUSTER_TEST (RpcStream, breaks_at_its_deadline)
   g_auto (Echo) f = {0};
   echo_start (&f);
   g_autoptr (GError) error = NULL;
-  MusterRpcOptions options = echo_options_for (300 * MUSTER_MILLISECOND);
+  g_autoptr (GBytes) connected = echo_call (&f, "/test.Echo/Echo", "", NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MusterRpcOptions options = echo_options_for (MUSTER_SECOND);
   g_autoptr (MusterRpcStream) stream =
       muster_rpc_client_open (f.client, "/test.Echo/Open", NULL, &options, &error);
   MUSTER_EXPECT_EQ (next_number (stream, &error), 0);
