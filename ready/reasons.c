@@ -636,6 +636,19 @@ add_tasks (GPtrArray *list, const char *const *tasks)
   }
 }
 
+/* As the server's: there was no time to look for the tasks again. */
+static void
+keep_tasks (const MusterReasons *self, GPtrArray *list, const MusterSituation *situation)
+{
+  if (situation->tasks != NULL || !is_less_informative (self, situation))
+    return;
+  for (guint i = 0; i < self->list->len; i++) {
+    const MusterReason *it = g_ptr_array_index (self->list, i);
+    if (strcmp (it->component, "task") == 0)
+      g_ptr_array_add (list, muster_reason_copy (it));
+  }
+}
+
 static void
 add_variables (GPtrArray *list, const MusterSituation *situation)
 {
@@ -708,6 +721,7 @@ muster_reasons_update (MusterReasons *self, const MusterSituation *situation)
   add_chief (list, situation);
   add_graph (list, readiness);
   add_tasks (list, situation->tasks);
+  keep_tasks (self, list, situation);
   add_variables (list, situation);
   keep_since (self, list,
               readiness != NULL && readiness->keeps_announcements ? readiness->chief : NULL);

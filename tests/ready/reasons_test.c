@@ -608,6 +608,32 @@ MUSTER_TEST (Reason, names_each_task_that_does_not_answer)
   MUSTER_EXPECT_STREQ (first->hint, "start ps:1");
 }
 
+/* Nobody has answered since, and no time was left to look again. */
+MUSTER_TEST (Reason, keeps_the_tasks_that_did_not_answer_before_the_deadline)
+{
+  const char *const tasks[] = {"ps:1: refused", NULL};
+  g_auto (Fixture) it = {0};
+  set_up (&it);
+  g_autoptr (GError) late =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "no answer in 6 s");
+  it.situation.readiness = NULL;
+  it.situation.server_state = "silent";
+  it.situation.tasks = tasks;
+  const gint64 since_us = update (&it, "task")->since_us;
+  muster_fake_clock_pass (it.clock, MUSTER_SECOND);
+  it.situation.server_state = NULL;
+  it.situation.tasks = NULL;
+  it.situation.failure = late;
+
+  const MusterReason *task = update (&it, "task");
+
+  MUSTER_ASSERT_NOT_NULL (task);
+  MUSTER_EXPECT_STREQ (task->text, "ps:1 does not answer: refused");
+  MUSTER_EXPECT_EQ (task->since_us, since_us);
+  it.situation.failure = NULL;
+  MUSTER_EXPECT_NULL (update (&it, "task"));
+}
+
 MUSTER_TEST (Reason, groups_missing_variables_by_the_task_that_owns_them)
 {
   const MusterVariableInfo variables[] = {
