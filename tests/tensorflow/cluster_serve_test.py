@@ -137,6 +137,12 @@ class Refused(peer.TestCase):
                              "--master=" + cluster_peer.Served.master, "--task=ps:0", "--listen=localhost:0")
         self.assertIn("can't use port %d of ps:0, 'localhost:%d'" % (port, port), said)
 
+    def hold_port(self):
+        """One that nobody else is given; free, or taken as long as the test listens at it."""
+        held = peer.hold_port()
+        self.addCleanup(held.close)
+        return peer.port_of(held)
+
     def start_waiting(self, port, listen, wanted):
         """One that has said that it waits for a port."""
         process = subprocess.Popen(
@@ -151,22 +157,20 @@ class Refused(peer.TestCase):
 
     def test_a_port_that_becomes_free_is_waited_for(self):
         """What a command that was killed has left holds it for a moment."""
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
+        port = self.hold_port()
+        with socket.create_server(("127.0.0.1", port)):
             process = self.start_waiting(port, 0, "port %d is in use" % port)
         self.assertTrue(process.stdout.readline().startswith("serving "))
 
     def test_a_gateway_that_becomes_free_is_waited_for(self):
-        with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as free:
-            gateway, port = taken.getsockname()[1], free.getsockname()[1]
-            free.close()
+        gateway, port = self.hold_port(), self.hold_port()
+        with socket.create_server(("127.0.0.1", gateway)):
             process = self.start_waiting(port, gateway, "localhost:%d: address already in use" % gateway)
         self.assertEqual(process.stdout.readline(), "serving grpc://localhost:%d\n" % gateway)
 
     def test_a_signal_ends_the_wait(self):
-        with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as free:
-            port, other = taken.getsockname()[1], free.getsockname()[1]
-            free.close()
+        port, other = self.hold_port(), self.hold_port()
+        with socket.create_server(("127.0.0.1", port)):
             for process in (self.start_waiting(port, 0, "port %d is in use" % port),
                             self.start_waiting(other, port, "localhost:%d: address already in use" % port)):
                 process.terminate()

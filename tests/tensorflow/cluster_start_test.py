@@ -56,7 +56,7 @@ class OnCluster(peer.TestCase):
 class Start(OnCluster):
     def test_a_worker_waits_for_what_the_chief_prepares(self):
         """Each at its own server; the worker's own variable is its own, which its local init op sets."""
-        self.muster("worker:0", *self.model("wait")[:2], "--timeout=1", code=1)
+        self.muster("worker:0", *self.model("wait")[:2], "--timeout=5", code=1)
         self.muster("chief:0", *self.model("prepare"))
         self.muster("worker:0", *self.model("wait"))
         for name in "chief:0", "worker:0":
