@@ -549,13 +549,13 @@ MUSTER_TEST (Gateway, closes_a_session_whose_client_did_not_wait_for_it)
   g_autoptr (MusterMaster) master = slow_start (&slow);
   g_auto (Served) front = served_start_over (master);
   g_autoptr (MusterGraph) graph = served_graph (NULL);
-  gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  g_autoptr (MusterSession) none = muster_master_create_session (
-      front.remote, graph, NULL, now_us + MUSTER_SECOND, NULL, &error);
+  const gint64 late_us = test_deadline_in (3 * MUSTER_SECOND); /* the master has the call by then */
+  g_autoptr (MusterSession) none =
+      muster_master_create_session (front.remote, graph, NULL, late_us, NULL, &error);
   MUSTER_EXPECT_NULL (none);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   /* The gateway got its deadline a little later than the client has set it. */
-  muster_clock_wait_until (muster_system_clock (), now_us + 2 * MUSTER_SECOND, NULL, NULL);
+  muster_clock_wait_until (muster_system_clock (), late_us + MUSTER_SECOND, NULL, NULL);
 
   g_autoptr (MusterRpcCall) call = g_async_queue_timeout_pop (slow.creating, 30 * MUSTER_SECOND);
   MUSTER_ASSERT_NOT_NULL (call);

@@ -74,7 +74,7 @@ MUSTER_TEST (Watch, that_sees_no_change_before_its_deadline_blames_no_silence)
   g_autoptr (GError) error = NULL;
   const MusterWatchFor what = {.ready_op = w.ready_op};
   g_autoptr (MusterWatch) brief =
-      muster_session_watch (w.session, &what, test_deadline_in (MUSTER_SECOND), &error);
+      muster_session_watch (w.session, &what, test_deadline_in (3 * MUSTER_SECOND), &error);
   MUSTER_ASSERT_NOT_NULL (brief);
   EXPECT_NEXT (brief, "missing v, w");
 
