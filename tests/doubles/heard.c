@@ -110,9 +110,15 @@ heard_wait (const char *event, const char *pattern)
 char *
 heard_field (const char *event, const char *key)
 {
+  return heard_field_like (event, NULL, key);
+}
+
+char *
+heard_field_like (const char *event, const char *pattern, const char *key)
+{
   guint n;
   g_mutex_lock (&lock);
-  GHashTable *found = find (event, NULL, &n);
+  GHashTable *found = find (event, pattern, &n);
   char *value = found != NULL ? g_strdup (g_hash_table_lookup (found, key)) : NULL;
   g_mutex_unlock (&lock);
   return value;

@@ -18,6 +18,8 @@ guint heard_count (const char *event, const char *pattern);
 gboolean heard_wait (const char *event, const char *pattern);
 /* A field of the last message with that event. (transfer full) (nullable) */
 char *heard_field (const char *event, const char *key);
+/* The same of the last one that has such a text (a glob pattern), too. */
+char *heard_field_like (const char *event, const char *pattern, const char *key);
 /* The level of the last message with that event; 0: there is none. */
 GLogLevelFlags heard_level (const char *event);
 
