@@ -147,11 +147,11 @@ class Asyncio(case.TestCase):
 
         async def take():
             try:
+                self.press_soon()
                 await session.run_async("take:0")
             finally:
                 ended.append(True)
 
-        self.press_soon()
         with self.assertRaises(KeyboardInterrupt):
             asyncio.run(take())
         self.assertEqual(ended, [True])
