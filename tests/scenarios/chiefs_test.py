@@ -27,7 +27,7 @@ class ChiefsTest(processes.TestCase):
         chief.signal(signal.SIGKILL)
         chief.wait(10)
         worker.expect("slow:0")
-        self.expect_end(self.wait_command(target, "1s"), 1, "slow:0", timeout=1)
+        self.expect_end(self.wait_command(target, "5s"), 1, "slow:0", timeout=5)
         self.assertIsNone(worker.process.poll(), worker.text())
         self.prepare(target)
         self.assertEqual(worker.wait(60), 0, worker.text())
@@ -36,7 +36,7 @@ class ChiefsTest(processes.TestCase):
         _, target = self.serve()
         chief = self.chief(target)
         chief.expect("initialising")
-        self.expect_end(self.wait_command(target, "1s"), 1, "initialising", timeout=1)
+        self.expect_end(self.wait_command(target, "5s"), 1, "initialising", timeout=5)
         worker = self.wait_command(target, "60s")
         worker.expect("initialising")
         chief.send("")
@@ -62,7 +62,7 @@ class ChiefsTest(processes.TestCase):
         self.prepare(target, "--epoch=7")
         first.send("")
         first.expect("failed 9")
-        self.assertEqual(self.wait_command(target, "30s").wait(30), 0)
+        self.assertEqual(self.wait_command(target, "30s").wait(60), 0)
 
     def test_a_model_of_another_graph_is_refused(self):
         """Though the server has none of its variables: the name is taken."""

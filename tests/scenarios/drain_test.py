@@ -39,6 +39,9 @@ class DrainTest(processes.TestCase):
         return [event for event in map(json.loads, (line for line in process.text().splitlines() if line.startswith("{")))
                 if event["event"] == name]
 
+    def last_saved(self, chief):
+        return max((event["step"] for event in self.events(chief, "saved")), default=0)
+
     def port(self, target):
         return int(target.rsplit(":", 1)[1])
 
@@ -49,7 +52,7 @@ class DrainTest(processes.TestCase):
         self.go_on_with_the_next_server("--fast-dir=%s.fast,every=1000000000" % self.directory)
 
     def go_on_with_the_next_server(self, *arguments):
-        server, target = self.serve()
+        server, target = self.serve_lastingly()
         chief = self.chief(target, "--tasks=3", *arguments, epochs=EPOCHS)
         workers = [self.train(target, "--tasks=3", "--task=worker:%d" % i, epochs=EPOCHS) for i in range(2)]
         for task in chief, *workers:
@@ -57,9 +60,8 @@ class DrainTest(processes.TestCase):
         server.signal(signal.SIGTERM)
         self.assertEqual(server.wait(PATIENCE), 0, server.text())
         chief.expect("the job is drained; saving")
-        chief.expect('"event":"saved"')
-        saved = max(event["step"] for event in self.events(chief, "saved"))
-        self.assertGreater(saved, 0)
+        chief.expect_later(lambda: self.last_saved(chief) > 0)
+        saved = self.last_saved(chief)
         self.assertLessEqual(server.text().count("waiting for the chief of 'digits', chief:0 ("), 1, server.text())
         self.serve(self.port(target))
         for task in chief, *workers:
@@ -75,14 +77,14 @@ class DrainTest(processes.TestCase):
             self.assertLessEqual(max(steps), saved, task.text())
 
     def test_on_request_the_server_may_be_killed(self):
-        server, target = self.serve()
+        server, target = self.serve_lastingly()
         chief = self.chief(target, "--tasks=2", epochs=EPOCHS)
         worker = self.train(target, "--tasks=2", "--task=worker:0", epochs=EPOCHS)
         for task in chief, worker:
             task.expect('"event":"step"')
         drained = peer.muster("drain", target, "--model=digits")
         self.assertRegex(drained, r"^drained digits: step \d+ is durable \(.*\); its tasks hold for ")
-        server.signal(signal.SIGKILL)
+        server.end()
         self.serve(self.port(target))
         for task in chief, worker:
             self.assertEqual(task.wait(PATIENCE), 0, task.text())

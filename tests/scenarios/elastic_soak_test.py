@@ -70,7 +70,7 @@ class Job:
 
     def start_master(self):
         if not TENSORFLOW:
-            master, self.target = self.test.serve()
+            master, self.target = self.test.serve_lastingly()
             return master
         tensorflow = self.test.enterContext(peer.tensorflow_server())
         master, self.target = self.test.serve(0, "--master=" + tensorflow)

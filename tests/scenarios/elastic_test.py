@@ -189,7 +189,7 @@ class ElasticTest(TestCase):
             self.assertNotIn(" %s " % event, server.text())
 
     def test_a_server_that_restarts_waits_for_the_members_it_had(self):
-        server, target = self.serve()
+        server, target = self.serve_lastingly()
         chief, second, third = self.job(target, 3)
         chief.expect('"event":"saved"')
         second.stop()
@@ -260,12 +260,12 @@ class ElasticTest(TestCase):
         self.assertEqual(answer.exception.read().decode(), "digits: " + few + "\n")
         by_name = self.start(peer.MUSTER, "wait", "--model=digits", "--master=" + target)
         by_name.expect(": " + few)
-        late = subprocess.run([peer.MUSTER, "wait", "--meta-graph=" + DIGITS, "--master=" + target, "--timeout=2", "--json"],
+        late = subprocess.run([peer.MUSTER, "wait", "--meta-graph=" + DIGITS, "--master=" + target, "--timeout=8", "--json"],
                               capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(late.returncode, 1, late.stderr)
         first_cause = [it for it in json.loads(late.stdout)["reasons"] if not it["well"]][0]
         self.assertEqual((first_cause["component"], first_cause["state"]), ("job", "waiting-for-tasks"))
-        late = subprocess.run([peer.MUSTER, "wait", "--model=digits", "--master=" + target, "--timeout=2"],
+        late = subprocess.run([peer.MUSTER, "wait", "--model=digits", "--master=" + target, "--timeout=8"],
                               capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(late.returncode, 1, late.stderr)
         self.assertTrue(late.stderr.rstrip().endswith(": " + few), late.stderr)
@@ -287,7 +287,7 @@ class ElasticTest(TestCase):
         self.assertRegex(shown, "chief .*training")
         self.assertRegex(shown, "^waiting for tasks  digits")
         peer.muster("status", "--ready=digits", target, code=1)
-        peer.muster("wait", "--model=digits", "--master=" + target, "--timeout=1", code=1)
+        peer.muster("wait", "--model=digits", "--master=" + target, "--timeout=5", code=1)
         third = self.task(target, "--min-tasks=2")
         chief.expect('"waiting":null')
         self.expect_trained(chief)
@@ -326,16 +326,17 @@ class ElasticTest(TestCase):
         return sorted(tasks, key=self.roles)
 
     def test_a_task_that_did_not_start_in_time_reports_why(self):
+        self.epochs = WITHOUT_END
         _, target = self.serve()
-        alone = self.task(target, "--min-tasks=3", "--timeout=1")
-        self.assertEqual(alone.wait(30), 1, alone.text())
+        alone = self.task(target, "--min-tasks=3", "--timeout=5")
+        self.assertEqual(alone.wait(60), 1, alone.text())
         job = [reason for reason in self.events(alone)[-1]["reasons"] if reason["component"] == "job"]
         self.assertEqual([reason["state"] for reason in job], ["waiting-for-tasks"], alone.text())
         self.assertIn("start 2 more", job[0]["hint"])
         first = self.task(target, "--max-tasks=1")
         first.expect('"event":"step"')
-        second = self.task(target, "--max-tasks=1", "--timeout=1")
-        self.assertEqual(second.wait(30), 1, second.text())
+        second = self.task(target, "--max-tasks=1", "--timeout=5")
+        self.assertEqual(second.wait(60), 1, second.text())
         second.expect("timed out waiting for a place: the job takes at most 1 task")
 
     def test_a_task_of_a_job_that_is_over_has_nothing_to_do(self):

@@ -44,10 +44,10 @@ class FaultsTest(processes.TestCase):
     @peer.needs_namespace
     def test_a_server_behind_a_cut_wire_is_given_up_at_the_deadline(self):
         _, target = self.serve()
-        waiting = self.wait_command(target, "4s")
-        waiting.expect("waiting for digits")
+        waiting = self.wait_command(target, "10s")
+        waiting.expect("no chief has ever registered")
         with black_hole():
-            self.expect_end(waiting, 1, timeout=4)
+            self.expect_end(waiting, 1, timeout=10)
 
     @peer.needs_namespace
     def test_a_wire_that_was_cut_for_a_while_costs_nobody_his_model(self):
@@ -91,10 +91,10 @@ class FaultsTest(processes.TestCase):
 
     def test_a_server_that_stops_while_somebody_waits(self):
         server, target = self.serve()
-        waiting = self.wait_command(target, "3s")
-        waiting.expect("waiting for digits")
+        waiting = self.wait_command(target, "10s")
+        waiting.expect("no chief has ever registered")
         server.stop()
-        self.expect_end(waiting, 1, timeout=3)
+        self.expect_end(waiting, 1, timeout=10)
 
     def test_a_server_that_was_stopped_goes_on(self):
         server, target = self.serve()
@@ -107,7 +107,7 @@ class FaultsTest(processes.TestCase):
         self.assertEqual(waiting.wait(60), 0, waiting.text())
 
     def test_a_server_killed_and_restarted_while_workers_wait(self):
-        server, target = self.serve()
+        server, target = self.serve_lastingly()
         workers = [self.wait_command(target, "60s") for _ in range(3)]
         for worker in workers:
             worker.expect("waiting for digits")
@@ -122,13 +122,13 @@ class FaultsTest(processes.TestCase):
             self.assertEqual(worker.wait(60), 0, worker.text())
 
     def test_a_model_is_not_ready_any_more_on_a_server_that_came_back(self):
-        server, target = self.serve()
+        server, target = self.serve_lastingly()
         self.prepare(target)
-        self.assertEqual(self.wait_command(target, "30s").wait(30), 0)
+        self.assertEqual(self.wait_command(target, "30s").wait(60), 0)
         server.signal(signal.SIGKILL)
         server.wait(10)
         self.serve(int(target.rsplit(":", 1)[1]))
-        self.expect_end(self.wait_command(target, "500ms"), 1, "not", timeout=1)
+        self.expect_end(self.wait_command(target, "5s"), 1, "not", timeout=5)
 
 
 if __name__ == "__main__":

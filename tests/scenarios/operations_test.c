@@ -177,10 +177,10 @@ MUSTER_TEST (Operations, a_worker_waits_for_its_chief_in_one_session)
 MUSTER_TEST (Operations, a_wait_without_a_chief_ends_at_its_deadline_and_says_why)
 {
   g_auto (Job) job = job_new ();
-  g_autoptr (MusterSession) session = wait_for (&job, 2 * MUSTER_SECOND);
+  g_autoptr (MusterSession) session = wait_for (&job, 6 * MUSTER_SECOND);
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
-  MUSTER_EXPECT_TRUE (says (job.error, "Session was not ready after waiting 2 secs."));
+  MUSTER_EXPECT_TRUE (says (job.error, "Session was not ready after waiting 6 secs."));
   MUSTER_EXPECT_TRUE (says (job.error, "Variables not initialized: "));
   MUSTER_EXPECT_EQ (job.report.sessions, 1u);
 }

@@ -94,6 +94,7 @@ class PreemptionTest(processes.TestCase):
         for stopped_first in (True, False, True, False):
             with self.subTest(stopped_first=stopped_first):
                 server, target = self.serve()
+                self.directory = os.path.join(self.folder(), "run")  # the one before may have saved a later step
                 chief = self.chief("--grace=2s", master=target)
                 chief.expect('"durable_step":0,')
                 for process, number in ((server, signal.SIGSTOP), (chief, signal.SIGTERM))[::1 if stopped_first else -1]:

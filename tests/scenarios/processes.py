@@ -14,8 +14,8 @@ sys.path.insert(0, "tests/tensorflow")
 import peer
 
 DIGITS = peer.fixture("digits.meta")
-# How long a command may go on after its own deadline before it counts as hanging.
-GRACE_SECONDS = 3
+# How long a command may go on after its own deadline before it counts as hanging: it starts and ends in this time, too.
+GRACE_SECONDS = 60
 # How long the output of an ended process may take to be read, unless another process has the pipe, too.
 READ_SECONDS = 10
 
@@ -100,6 +100,12 @@ class TestCase(peer.TestCase):
         process = self.start(peer.MUSTER, "serve", "--listen=127.0.0.1:%d" % port, *arguments)
         process.expect("serving grpc://")
         return process, re.search(r"serving (grpc://\S+)", process.text()).group(1)
+
+    def serve_lastingly(self, *arguments):
+        """A server at whose port another may serve after it: nobody else is given that in between."""
+        held = peer.hold_port()
+        self.addCleanup(held.close)
+        return self.serve(peer.port_of(held), *arguments)
 
     def wait_command(self, target, timeout, *arguments):
         return self.start(peer.MUSTER, "wait", "--meta-graph=" + DIGITS, "--master=" + target,
