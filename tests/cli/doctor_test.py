@@ -125,28 +125,33 @@ class Healthy(TestCase):
 
 
 class Masters(TestCase):
+    def nobody(self):
+        """A target at which nobody listens, nor can."""
+        bound = socket.socket()
+        self.addCleanup(bound.close)
+        bound.bind(("127.0.0.1", 0))
+        return "grpc://127.0.0.1:%d" % bound.getsockname()[1]
+
     def test_no_server(self):
-        with socket.create_server(("127.0.0.1", 0)) as bound:
-            target = "grpc://127.0.0.1:%d" % bound.getsockname()[1]
+        target = self.nobody()
         self.assert_finds(self.doctor(target), "master", "no process listens", target, "`muster serve --listen=HOST:PORT` starts a master")
 
     def test_no_coordinator(self):
         """A job's other master."""
-        with socket.create_server(("127.0.0.1", 0)) as bound:
-            coordinator = "grpc://127.0.0.1:%d" % bound.getsockname()[1]
+        coordinator = self.nobody()
         with peer.muster_server() as target:
             self.assert_finds(self.doctor(target, "--coordinator=" + coordinator), "master", "no process listens", coordinator)
 
     def test_a_server_that_hangs(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             target = "grpc://127.0.0.1:%d" % silent.getsockname()[1]
-            self.assert_finds(self.doctor(target, "--timeout=4"), "master", "no HTTP/2 settings", target)
+            self.assert_finds(self.doctor(target, "--timeout=10"), "master", "no HTTP/2 settings", target)
 
     def test_a_silent_one_leaves_the_others_their_time(self):
         _, target = self.serve()
         with socket.create_server(("127.0.0.1", 0)) as silent:
             places = ["grpc://127.0.0.1:%d" % silent.getsockname()[1], target, self.saved()]
-            found = self.doctor(*places, "--cluster=ps:0=%s" % target.split("//")[1], "--timeout=4")
+            found = self.doctor(*places, "--cluster=ps:0=%s" % target.split("//")[1], "--timeout=15")
         self.assertEqual([finding["where"] for finding in found["findings"]], places[:1], found)
         self.assertEqual([place["place"] for place in found["places"]], places)
         self.assertIn("intact", found["places"][2]["state"])
@@ -270,9 +275,11 @@ class Jobs(TestCase):
         _, target = self.serve()
         chief = self.chief(target, "--task=chief:0")
         chief.expect('"event":"saved"')
+        chief.stop()  # in between a save would make the directory again
         os.rename(self.run_dir, self.run_dir + ".moved")
         with open(self.run_dir, "w", encoding="utf-8"):
             pass
+        chief.signal(signal.SIGCONT)
         chief.expect('"event":"save-failed"')
         self.assert_finds(self.await_finding("save", target, "--patience=%d" % PATIENCE), "save", "checkpoints can't be saved",
                           "muster doctor DIR")
@@ -297,7 +304,7 @@ class Jobs(TestCase):
         words = [WITHOUT_END, "--checkpoint-dir=" + self.run_dir, "--save-secs=1s"]
         one = self.train(first, *words)
         other = self.train(second, *words)
-        self.assertEqual(one.process.wait(PATIENCE), 4, one.text())
+        self.assertEqual(one.wait(PATIENCE), 4, one.text())
         self.assertIn("end that job, or use another directory", one.text())
         self.assertNotIn("the same command resumes", one.text())
         found = self.doctor(first, self.run_dir)

@@ -4,6 +4,7 @@
 
 Every wait is bounded, and what is started is ended by its id.
 """
+import codecs
 import fcntl
 import json
 import os
@@ -16,11 +17,15 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import threading
 import time
 import unittest
+
+sys.path.insert(0, "tests/tensorflow")
+import peer
 
 MUSTER = os.path.abspath("cli/muster")
 TRAINER = os.path.abspath("examples/digits/trainer")
@@ -74,6 +79,12 @@ class Case(unittest.TestCase):
     def serve(self, port=0):
         server = self.start(MUSTER, "serve", "--listen=127.0.0.1:%d" % port)
         return server, server.stdout.readline().split()[1]
+
+    def serve_lastingly(self):
+        """At a port that nobody else is given when the server has died."""
+        held = peer.hold_port()
+        self.addCleanup(held.close)
+        return self.serve(peer.port_of(held))
 
     def read_event(self, process, event):
         """The next line of that event."""
@@ -164,9 +175,12 @@ class FailingDisk(Case):
         process = self.start(MUSTER, "train", *LOCAL, "--steps=1000000000", "--checkpoint-dir=" + self.run_dir,
                              "--save-every=1", "--save-blocking", "--json")
         self.read_event(process, "saved")
+        process.send_signal(signal.SIGSTOP)  # in between a save would make the directory again
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
         os.rename(self.run_dir, self.run_dir + "-away")
         with open(self.run_dir, "w", encoding="utf-8"):
             pass
+        process.send_signal(signal.SIGCONT)
         failed = self.read_event(process, "save-failed")
         self.assertTrue(failed["error"])
         self.assertEqual((failed["in_a_row"], failed["left_out"]), (1, 0))
@@ -329,7 +343,7 @@ class Alone(Case):
         self.assertGreater(saves["total_seconds"]["blocked"], 0)
 
     def test_chooses_how_often_it_saves(self):
-        process = self.start(MUSTER, "train", *LOCAL, "--steps=200000", "--checkpoint-dir=" + self.run_dir,
+        process = self.start(MUSTER, "train", *LOCAL, "--steps=1000000000", "--checkpoint-dir=" + self.run_dir,
                              "--save-every=auto", "--save-share=2%")
         said = next((line for line in process.stdout if "saving every" in line), "")
         process.send_signal(signal.SIGTERM)
@@ -725,7 +739,7 @@ class Job(Case):
     def test_a_worker_trains_what_prepare_has_prepared_for_as_many_tasks(self):
         _, target = self.serve()
         self.assertEqual(self.prepare(target).returncode, 0)
-        code, said = self.ends(self.task(target, "worker:0", "--steps=20", "--timeout=5"))
+        code, said = self.ends(self.task(target, "worker:0", "--steps=20", "--timeout=10"))
         self.assertEqual(code, 1, said)
         self.assertIn("positions are missing", said)
         self.assertIn("muster prepare --overwrite --tasks=N", said)
@@ -771,7 +785,7 @@ class Job(Case):
         self.assertEqual([self.ends(task)[0] for task in (chief, first, last)], [0, 0, 0])
 
     def test_comes_back_when_the_master_was_killed(self):
-        server, target = self.serve()
+        server, target = self.serve_lastingly()
         job = ["--steps=1000000000", "--timeout=60"]
         chief, worker = self.task(target, "chief:0", *job), self.task(target, "worker:0", *job)
         while self.read_event(chief, "saved")["step"] < 500:
@@ -791,7 +805,7 @@ class Job(Case):
         """`muster save` runs beside the job: what it saves has the positions that the job needs to go on."""
         for tasks in 1, 2:
             run_dir = os.path.join(self.work, "run%d" % tasks)
-            server, target = self.serve()
+            server, target = self.serve_lastingly()
             names = ["chief:0", "worker:0"][:tasks]
             job = [self.start(MUSTER, "train", MODEL, *FEEDS, "--master=" + target, "--task=" + name, "--tasks=%d" % tasks,
                               "--json", "--steps=1000000000", "--timeout=60",
@@ -873,7 +887,7 @@ class Job(Case):
     def test_says_what_it_waits_for(self):
         _, target = self.serve()
         job = [MODEL, *FEEDS, "--steps=10", "--task=worker:0", "--tasks=2"]
-        nobody = train(*job, "--master=" + target, "--timeout=5")
+        nobody = train(*job, "--master=" + target, "--timeout=10")
         self.assertEqual(nobody.returncode, 1)
         self.assertIn("muster: not ready after ", nobody.stderr)
         self.assertIn("no chief has ever registered", nobody.stderr)
@@ -907,6 +921,7 @@ class Seen(Case):
                               "--loss=loss:0"])
         fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
         seen, end, asked = "", time.monotonic() + PATIENCE, False
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a read may end within a character
         while True:
             if not select.select([fd], [], [], max(0, end - time.monotonic()))[0]:
                 os.kill(pid, signal.SIGKILL)
@@ -917,7 +932,7 @@ class Seen(Case):
                 break
             if not data:
                 break
-            seen += data.decode(errors="replace")
+            seen += decoder.decode(data)
             if not asked and seen.count("steps/s, loss") > 3:
                 asked = True
                 os.kill(pid, signal.SIGINT)
