@@ -96,7 +96,7 @@ expect 0 "up  no chief has ever registered" $muster status "$target"
 expect 3 "unknown method" $muster prepare --meta-graph=$fixtures/digits.meta --master="$health" --timeout=10
 
 model="--meta-graph=$fixtures/digits.meta --master=$target"
-expect 1 "no chief has ever registered at $target" $muster wait $model --timeout=4
+expect 1 "no chief has ever registered at $target" $muster wait $model --timeout=10
 grep -qF "try: start the chief with" "$work/out" || { echo "FAILED: wait didn't say what to try"; failures=$((failures + 1)); }
 grep -qF "15 variables are not initialised: " "$work/out" || { echo "FAILED: wait didn't say what is missing"; cat "$work/out"; failures=$((failures + 1)); }
 expect 4 "uninitialized" $muster save $model --checkpoint-dir="$work/run"
@@ -112,6 +112,10 @@ expect 5 "digits is finished: its chief ended the job at step 0, " $muster wait 
 expect 5 "digits is finished: its chief ended the job at step 0" $muster prepare $model
 grep -qF "to train further, use \`muster train --overwrite\`" "$work/out" || { echo "FAILED: no way out of a finished job"; failures=$((failures + 1)); }
 expect 0 "initialised 15 variables" $muster prepare $model --overwrite
+for _ in {1..300}; do # the server hears a moment later that it has ended
+  $muster status "$target" | grep -q "prepared the model and exited" && break
+  sleep 0.1
+done
 expect 0 "prepared the model and exited" $muster status "$target"
 expect 0 '"final_step":7' $muster finish --model=other --master="$target" --step=7 --json
 expect 0 '"pushed":true' $muster wait $model --timeout=10 --json

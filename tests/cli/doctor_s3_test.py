@@ -66,7 +66,7 @@ class DoctorTest(unittest.TestCase):
         return dict(AWS_ENDPOINT_URL=proxy.url)
 
     def test_takes_no_silence_for_damage(self):
-        severity, check, said = self.first_of(RUN, "--timeout=4", **self.through(lambda _: "stall"))
+        severity, check, said = self.first_of(RUN, "--timeout=12", **self.through(lambda _: "stall"))
         self.assertEqual((severity, check), ("warning", "directory"), said)
         self.assertIn("the latest checkpoint couldn't be read in time", said)
         self.assertNotIn("damaged", said)

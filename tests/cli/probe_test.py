@@ -95,7 +95,7 @@ class ProbeTest(processes.TestCase):
 
     def test_a_wait_by_name_ends_with_its_timeout(self):
         _, target = self.serve()
-        self.expect(1, "no chief has ever registered", "wait", "--model=digits", "--master=" + target, "--timeout=3")
+        self.expect(1, "no chief has ever registered", "wait", "--model=digits", "--master=" + target, "--timeout=10")
         self.expect(2, "no answer from " + NOBODY, "wait", "--model=digits", "--master=" + NOBODY, "--timeout=1")
         self.expect(3, "needs --meta-graph=FILE or --model=NAME", "wait", "--master=" + target)
         self.expect(3, "exists only in this process", "wait", "--model=digits", "--master=local")
@@ -136,7 +136,7 @@ class ProbeTest(processes.TestCase):
         results = [json.loads(line) for line in waiting.lines if line.startswith("{")]
         self.assertEqual([(result["model"], result["outcome"]) for result in results], [("digits", "ready"), ("other", "ready")])
         self.expect(1, "waiting for nobody", "wait", "--model=digits", "--model=nobody", "--model=other", "--master=" + target,
-                    "--timeout=1")
+                    "--timeout=6")
         self.expect(3, "several models can't be combined with --meta-graph", "wait", "--meta-graph=" + DIGITS, "--model=a",
                     "--model=b", "--master=" + target)
 
@@ -158,8 +158,8 @@ class ProbeTest(processes.TestCase):
         waiting = self.wait_named(target, "--for=step>=1000")
         self.assertEqual(waiting.wait(PATIENCE), 0, waiting.text())
         self.assertRegex(waiting.text(), r"(?m)^digits is at step \d{4,}$")
-        self.expect(1, "the step isn't reached after 1", "wait", "--model=digits", "--for=step>=100000000", "--master=" + target,
-                    "--timeout=1")
+        self.expect(1, "the step isn't reached after ", "wait", "--model=digits", "--for=step>=100000000", "--master=" + target,
+                    "--timeout=6")
         training.signal(signal.SIGKILL)
         training.wait(PATIENCE)
         gone = self.wait_named(target, "--for=step>=100000000")
@@ -212,7 +212,7 @@ class ProbeTest(processes.TestCase):
     def test_watch_shows_each_change_when_it_happens(self):
         _, target = self.serve()
         watching = self.start(peer.MUSTER, "status", "--watch", "--json", target)
-        peer.await_true(lambda: len(watching.lines) == 1, "it is shown")
+        peer.await_true(lambda: len(watching.lines) >= 1, "it is shown")
         self.prepare(target)
         peer.await_true(lambda: any(json.loads(line)["models"] for line in watching.lines), "the chief is shown")
         watching.signal(signal.SIGINT)
