@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The log of `muster serve`, `train`, `prepare` and `wait` as an operator reads it: its forms, its levels, its events."""
 
+import concurrent.futures
 import datetime
 import fcntl
 import json
@@ -169,6 +170,7 @@ class LevelTest(LogTest):
 
     def read_to_end(self, server, target, reading):
         """All entries of a server that is stopped; "last" is prepared while they are read."""
+        fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, 1 << 20)  # at its end the server doesn't wait long for a slow reader
         read = []
         thread = threading.Thread(target=lambda: read.extend(open(reading, encoding="utf-8")))
         thread.start()
@@ -298,8 +300,8 @@ class EventTest(LogTest):
 
     def test_a_limit_is_named_and_not_repeated_for_each_client(self):
         server, target = self.serve_with("--log-format=json", "--max-graph-bytes=100")
-        for _ in range(8):
-            self.prepare_as(target, "digits", code=4)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:  # within a short time
+            list(pool.map(lambda _: self.prepare_as(target, "digits", code=4), range(8)))
         self.stop(server)
         limits = self.events(server)["limit"]
         self.assertLessEqual(len(limits), 7)
