@@ -38,12 +38,10 @@ import copy
 import glob
 import json
 import os
-import random
 import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -114,31 +112,26 @@ def read_blocks(source):
 
 # --- ports ---
 
-def free_port():
-    """One that nothing is given unless it asks for it by its number: below those that the system chooses from."""
-    for _ in range(100):
-        with socket.socket() as taken:
-            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                taken.bind(("127.0.0.1", random.randrange(10000, 32000)))
-                return taken.getsockname()[1]
-            except OSError:
-                continue
-    raise OSError("no port is free")
-
-
 class Ports:
-    """A free port for each that a block names; ps0, worker1 and their like are machines of their own, all others are this one."""
+    """A port for each that a block names, held so that no other test is given it; ps0, worker1 and their like are machines of their
+    own, all others are this one."""
 
     def __init__(self):
         self.taken = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for held in self.taken.values():
+            held.close()
 
     def place(self, match):
         host, port = match.groups()
         machine = host if re.fullmatch(r"[a-z]+\d", host) else ""
         if (machine, port) not in self.taken:
-            self.taken[machine, port] = free_port()
-        return "localhost:%d" % self.taken[machine, port]
+            self.taken[machine, port] = peer.hold_port()
+        return "localhost:%d" % peer.port_of(self.taken[machine, port])
 
     def replace(self, text):
         text = re.sub(r"--port=(\d{4,5})\b", lambda found: "--port=" + self.replace("localhost:" + found.group(1)).split(":")[1], text)
@@ -316,8 +309,7 @@ class Runner:
         if not self.has_tensorflow and needs_tensorflow(blocks):
             print("skipped: needs TensorFlow, which `bazel/setup --tests` installs")
             return
-        ports = Ports()
-        with tempfile.TemporaryDirectory() as folder:
+        with Ports() as ports, tempfile.TemporaryDirectory() as folder:
             for name, to in FILES.items():
                 shutil.copy(peer.fixture(name), os.path.join(folder, to))
             for i in range(len(blocks)):
