@@ -18,6 +18,7 @@ MUSTER_TEST (AsyncSaver, needs_a_saver_and_a_session)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
 
+/* One that has been joined may still be listed. */
 static guint
 n_threads (void)
 {
@@ -33,7 +34,7 @@ MUSTER_TEST (AsyncSaver, makes_nothing_before_its_first_save)
 {
   guint before = n_threads ();
   g_auto (Async) f = async_set_up ((AsyncHow){0});
-  MUSTER_EXPECT_EQ (n_threads (), before);
+  MUSTER_EXPECT_LE (n_threads (), before);
   g_auto (GStrv) files = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
   MUSTER_EXPECT_EQ (g_strv_length (files), 0u);
   MUSTER_EXPECT_EQ (muster_async_saver_save_counter (f.async), 0);
@@ -46,7 +47,7 @@ MUSTER_TEST (AsyncSaver, is_prepared_without_a_thread_or_a_file)
   guint before = n_threads ();
   MUSTER_EXPECT_TRUE (muster_async_saver_prepare (f.async, async_soon (), NULL, &error));
   MUSTER_ASSERT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (n_threads (), before);
+  MUSTER_EXPECT_LE (n_threads (), before);
   MUSTER_EXPECT_EQ (muster_async_saver_save_counter (f.async), 0);
   async_set_w (&f, 123);
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, 1, &error);
@@ -219,7 +220,7 @@ MUSTER_TEST (AsyncSaver, restores_without_a_save_and_counts_on_from_there)
   MUSTER_EXPECT_TRUE (muster_async_saver_read (f.async, prefix, async_soon (), NULL, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (n_threads (), before);
+  MUSTER_EXPECT_LE (n_threads (), before);
   MUSTER_EXPECT_EQ (async_w (&f), 0x0101010101010101);
   g_autoptr (MusterSaveTicket) ticket = async_save (&f, -1, &error);
   MUSTER_EXPECT_EQ (muster_save_ticket_step (ticket), 8);
