@@ -609,7 +609,7 @@ meeting_read_at (MusterStorage *storage, MusterStorageInput *input, guint64 offs
                  gsize size, GError **error)
 {
   MusterMeetingStorage *self = MUSTER_MEETING_STORAGE (storage);
-  const gint64 until = g_get_monotonic_time () + 10 * G_TIME_SPAN_SECOND;
+  const gint64 until = g_get_monotonic_time () + 30 * G_TIME_SPAN_SECOND;
   g_mutex_lock (&self->lock);
   self->n += size >= 1 << 20;
   g_cond_broadcast (&self->changed);

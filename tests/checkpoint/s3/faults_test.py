@@ -13,7 +13,7 @@ peer.S3Test.program = os.path.abspath(sys.argv.pop(1))
 
 PART = 8 << 20
 # Retries are over soon, where they don't help.
-SOON = {"RETRY_MS": "2000", "STALL_MS": "1000"}
+SOON = {"RETRY_MS": "20000", "STALL_MS": "5000"}
 # Every third of a save's requests is disturbed, the last one among them; with --config=long each.
 STEP = 1 if os.environ.get("MUSTER_LONG") else 3
 
@@ -133,7 +133,7 @@ class RetryTest(peer.S3Test):
         store.do("list", DIR)
         self.assertEqual(store.do("metrics")["stalled"], 1)
         self.proxy.rule = lambda request: "stall"
-        store.do("within", 2500)
+        store.do("within", 6000)
         answer = store.ask("write", DIR + "/a", 10)
         self.assert_fails(answer, "deadline exceeded", DIR + "/a")
         self.assertEqual(self.keys(), [])
