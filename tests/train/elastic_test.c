@@ -619,14 +619,14 @@ MUSTER_TEST (Elastic, saves_and_ends_when_it_has_paused_for_as_long_as_it_may)
   g_auto (Job) job = set_up ("patience");
   Pair pair;
   pair_init (&pair, FALSE);
-  Task tasks[] = {{.job = &job, .pair = &pair, .timeout_us = 5 * MUSTER_SECOND},
-                  {.job = &job, .pair = &pair, .timeout_us = 5 * MUSTER_SECOND}};
+  Task tasks[] = {{.job = &job, .pair = &pair, .timeout_us = 10 * MUSTER_SECOND},
+                  {.job = &job, .pair = &pair, .timeout_us = 10 * MUSTER_SECOND}};
 
   run_tasks (tasks, G_N_ELEMENTS (tasks));
 
   const Task *left = &tasks[g_cancellable_is_cancelled (tasks[0].cancellable) ? 1 : 0];
   MUSTER_EXPECT_SAYS (left->error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                      "'seen' had 1 of at least 2 tasks for 5.0 s");
+                      "'seen' had 1 of at least 2 tasks for 10.0 s");
   MUSTER_EXPECT_FALSE (left->trained.is_reached);
   g_autofree char *latest = muster_latest_checkpoint (muster_local_storage (), job.directory, NULL);
   MUSTER_ASSERT_NOT_NULL (latest);
