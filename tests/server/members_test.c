@@ -5,6 +5,7 @@
 #include "server/core/server_private.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/doubles/heard.h"
+#include "tests/held_port.h"
 #include "tests/server/served.h"
 
 #include <string.h>
@@ -180,12 +181,13 @@ MUSTER_TEST (Member, calls_its_listener_for_each_roster)
 
 MUSTER_TEST (Member, joins_a_restarted_server_again_in_its_slot)
 {
-  g_auto (Served) f = served_start ();
+  g_autofree char *address = NULL;
+  g_autoptr (GSocket) held = test_hold_port (&address);
+  g_auto (Served) f = served_start_at (address);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMembership) member = join_slot (f.remote, "worker:0", 2, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   g_autoptr (MusterRoster) before = muster_membership_roster (member);
-  const char *address = muster_master_target (f.remote) + strlen ("grpc://");
   muster_server_free (f.server);
   f.server = muster_server_new (f.local, NULL);
   MUSTER_ASSERT_TRUE (muster_server_listen (f.server, address, &error) != 0);
@@ -204,11 +206,12 @@ MUSTER_TEST (Member, joins_a_restarted_server_again_in_its_slot)
 
 MUSTER_TEST (Member, is_lost_where_another_has_its_slot_when_the_server_is_back)
 {
-  g_auto (Served) f = served_start ();
+  g_autofree char *address = NULL;
+  g_autoptr (GSocket) held = test_hold_port (&address);
+  g_auto (Served) f = served_start_at (address);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMembership) member = join (f.remote, "worker:0");
   MUSTER_ASSERT_NOT_NULL (member);
-  const char *address = muster_master_target (f.remote) + strlen ("grpc://");
   muster_server_free (f.server);
   f.server = muster_server_new (f.local, NULL);
   const MusterMemberRequest usurper = {

@@ -19,13 +19,13 @@ served_start_over (MusterMaster *master)
   return served_start_with (master, NULL);
 }
 
-Served
-served_start_with (MusterMaster *master, const MusterServerOptions *options)
+static Served
+start (const char *listens_at, MusterMaster *master, const MusterServerOptions *options)
 {
   g_autoptr (GError) error = NULL;
   Served self = {.local = master != NULL ? g_object_ref (master) : muster_local_master_new ()};
   self.server = muster_server_new (self.local, options);
-  int port = muster_server_listen (self.server, "127.0.0.1:0", &error);
+  int port = muster_server_listen (self.server, listens_at, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   muster_server_start (self.server);
   g_autofree char *address = g_strdup_printf ("127.0.0.1:%d", port);
@@ -33,6 +33,18 @@ served_start_with (MusterMaster *master, const MusterServerOptions *options)
   MUSTER_EXPECT_NO_ERROR (error);
   self.bare = muster_rpc_client_new (address, NULL);
   return self;
+}
+
+Served
+served_start_with (MusterMaster *master, const MusterServerOptions *options)
+{
+  return start ("127.0.0.1:0", master, options);
+}
+
+Served
+served_start_at (const char *address)
+{
+  return start (address, NULL, NULL);
 }
 
 void

@@ -26,6 +26,8 @@ Served served_start (void);
 Served served_start_over (MusterMaster *master);
 /* The same with these options; NULL for either is the default. */
 Served served_start_with (MusterMaster *master, const MusterServerOptions *options);
+/* The same at that address (tests/held_port.h), where the test starts another one later. */
+Served served_start_at (const char *address);
 void served_clear (Served *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Served, served_clear)
 

@@ -9,6 +9,7 @@
 #include "saver/builder/saver_builder.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
+#include "tests/held_port.h"
 #include "train/monitored_training.h"
 #include "train/position/position_private.h"
 
@@ -31,12 +32,14 @@ job_set_up_served (guint n_tasks)
 {
   Job job = job_set_up (n_tasks);
   g_autoptr (GError) error = NULL;
+  g_autofree char *address = NULL;
+  job.held = test_hold_port (&address);
   job.server = muster_server_new (job.master, NULL);
-  int port = muster_server_listen (job.server, "127.0.0.1:0", &error);
+  muster_server_listen (job.server, address, &error);
   g_assert_no_error (error);
   muster_server_start (job.server);
   g_clear_object (&job.master);
-  g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%d", port);
+  g_autofree char *target = g_strconcat ("grpc://", address, NULL);
   job.master = muster_master_new_for_target (target, &error);
   g_assert_no_error (error);
   g_free (job.directory);
@@ -67,6 +70,7 @@ job_tear_down (Job *job)
   g_string_free (job->wrong, TRUE);
   g_clear_object (&job->master);
   g_clear_pointer (&job->server, muster_server_free);
+  g_clear_object (&job->held);
   g_free (job->directory);
   g_mutex_clear (&job->lock);
 }

@@ -16,6 +16,7 @@ G_BEGIN_DECLS
 typedef struct {
   MusterMaster *master;
   MusterServer *server; /* (nullable) it serves a master of its own, and master is its client */
+  GSocket *held;        /* (nullable) it keeps the server's port for the next one */
   char *directory;
   guint n_tasks; /* slots, if batches are dealt */
   gboolean is_dealt;

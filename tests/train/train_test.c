@@ -12,6 +12,7 @@
 #include "tests/doubles/heard.h"
 #include "tests/doubles/narrow_storage.h"
 #include "tests/gtest_shim.h"
+#include "tests/held_port.h"
 #include "train/position/position.h"
 
 #include <math.h>
@@ -23,6 +24,7 @@ typedef struct {
   MusterScaffold *scaffold;
   MusterMaster *master;
   MusterServer *server; /* (nullable) */
+  GSocket *held;        /* (nullable) it keeps the server's port for the next one */
   MusterBatches *batches;
   char *directory;
   MusterTrainingObserver *observer;
@@ -126,6 +128,7 @@ tear_down (Job *job)
   g_clear_object (&job->observer);
   g_clear_object (&job->master);
   g_clear_pointer (&job->server, muster_server_free);
+  g_clear_object (&job->held);
   muster_batches_free (job->batches);
   muster_scaffold_unref (job->scaffold);
   g_free (job->directory);
@@ -133,16 +136,15 @@ tear_down (Job *job)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, tear_down)
 
-static int
+static void
 serve (Job *job, const char *address)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMaster) engine = muster_local_master_new ();
   job->server = muster_server_new (engine, NULL);
-  int port = muster_server_listen (job->server, address, &error);
+  muster_server_listen (job->server, address, &error);
   g_assert_no_error (error);
   muster_server_start (job->server);
-  return port;
 }
 
 /* The same on a server. */
@@ -150,8 +152,11 @@ static void
 set_up_served (Job *job)
 {
   g_autoptr (GError) error = NULL;
+  g_autofree char *address = NULL;
   set_up (job);
-  g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%d", serve (job, "127.0.0.1:0"));
+  job->held = test_hold_port (&address);
+  serve (job, address);
+  g_autofree char *target = g_strconcat ("grpc://", address, NULL);
   g_set_object (&job->master, NULL);
   job->master = job->training.session.master = muster_remote_master_new (target, &error);
   g_assert_no_error (error);
@@ -599,7 +604,7 @@ start_server_again (Job *job)
 {
   g_autofree char *address = g_strdup (muster_master_target (job->master) + strlen ("grpc://"));
   g_clear_pointer (&job->server, muster_server_free);
-  (void)serve (job, address);
+  serve (job, address);
 }
 
 static void
