@@ -192,7 +192,8 @@ class Certs(peer.TestCase):
         job.send_signal(signal.SIGTERM)
         out, err = job.communicate(timeout=peer.COMMAND_SECONDS)
         self.assertEqual(job.returncode, 6, err)
-        self.assertEqual(set(re.findall(r'"event":"(\w+)"', out)), {"ready", "step", "preempted"})  # not: lost
+        said = set(re.findall(r'"event":"(\w+)"', out)) - {"waiting"}  # for two seconds at its start, on a slow machine
+        self.assertEqual(said, {"ready", "step", "preempted"})  # not: lost
         self.assertNotIn("token", out + err)
 
     def test_reads_its_files_at_a_hangup_and_does_not_end(self):

@@ -871,8 +871,8 @@ class Job(Case):
         for cluster, task in (({"worker": [address, "b:1"]}, {"type": "worker", "index": "0"}),
                               ({"chief": [address], "worker": ["b:1"], "ps": ["a:1"]}, {"type": "chief", "index": 0})):
             done = train(MODEL, *FEEDS, "--steps=20", "--json", "--overwrite", tf_config={"cluster": cluster, "task": task})
-            ready = events(done.stdout)[0]
             self.assertEqual(done.returncode, 0, done.stderr)
+            [ready] = [event for event in events(done.stdout) if event["event"] == "ready"]
             self.assertEqual((ready["task"], ready["how"]), ("%s:0" % task["type"], "initialised"))
         worker = train(MODEL, *FEEDS, "--steps=20", "--json",
                        tf_config={"session_master": target, "cluster": {"chief": ["a:1"], "worker": ["b:1"]},

@@ -217,7 +217,8 @@ class Shell:
 
 
 # Printed every ten seconds, or of what takes two.
-SLOW = ("training  step N", "preparing digits at TARGET (for T)", "preparing digits at TARGET: up, but CreateSession has had no answer")
+SLOW = ("training  step N", "preparing digits at TARGET (for T)",
+        *("%s digits at TARGET: up, but CreateSession has had no answer" % verb for verb in ("preparing", "waiting for")))
 
 TIME = r"(?:\d+h\d\dm|\d+m\d\ds|[\d.,]+ (?:s|ms|µs))"
 PHASES = r" \((?:(?:connect|create|claim|rest|reset|devices|restore|init|local init|waiting|ready) T(?:, )?)+\)"
