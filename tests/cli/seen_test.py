@@ -249,9 +249,11 @@ def tells_a_services_manager(model, folder):
             reason = "STATUS=no chief has ever registered"
             while "WATCHDOG=1" not in told or not any(reason in it for it in told):
                 told.append(manager.recv(4096).decode())
-            run("prepare", *model)
+            # beside it: what is told while nobody reads is lost when the socket's queue is full
+            chief = subprocess.Popen([MUSTER, "prepare", *model], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while not told[-1].startswith("READY=1"):
                 told.append(manager.recv(4096).decode())
+            check(chief.wait(LIMIT_S) == 0, "prepared", told)
             check(waiter.wait(LIMIT_S) == 0, "waited", told)
         except TimeoutError:
             check(False, "told in time", told)
