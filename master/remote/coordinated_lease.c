@@ -239,20 +239,23 @@ muster_coordinated_lease_claim (const MusterRemoteClaimant *coordinator,
                                 GCancellable *cancellable, GError **error)
 {
   g_autoptr (MusterCoordinatedLease) self = g_object_new (MUSTER_TYPE_COORDINATED_LEASE, NULL);
+  g_autoptr (MusterAnnouncement) stood = NULL;
   MusterClaim first = *claim;
   first.ready_op = NULL; /* it can't ask */
   self->coordinator = g_strdup (muster_rpc_client_address (coordinator->client));
   self->first =
-      muster_remote_lease_claim (coordinator, &first, before, deadline_us, cancellable, error);
+      muster_remote_lease_claim (coordinator, &first, &stood, deadline_us, cancellable, error);
   if (self->first == NULL) {
     refuse_server (error);
     g_prefix_error (error, "the coordinator '%s': ", self->coordinator);
     return NULL;
   }
   if (!claim_own (self, own, claim, deadline_us, cancellable, error)) {
-    put_back (self, before != NULL ? *before : NULL);
+    put_back (self, stood);
     return NULL;
   }
+  if (before != NULL)
+    *before = g_steal_pointer (&stood);
   muster_lease_set_identity (MUSTER_LEASE (self), claim->model, muster_lease_epoch (self->first));
   return MUSTER_LEASE (g_steal_pointer (&self));
 }
