@@ -4,8 +4,12 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+/* How long a manager that is slow to read may hold up what it hears only once. */
+#define LONGEST_S 5
 
 /* The address in the environment, or 0 if there is none or it is invalid. */
 static socklen_t
@@ -23,18 +27,29 @@ manager_address (struct sockaddr_un *address)
   return (socklen_t)(offsetof (struct sockaddr_un, sun_path) + size + (*name == '/'));
 }
 
+/* A unit whose READY=1 was lost is stopped when its start takes too long; all else is said again.
+ */
+static gboolean
+is_said_once (const char *text)
+{
+  return g_str_has_prefix (text, "READY=1") || g_str_has_prefix (text, "STOPPING=1");
+}
+
 static void
 tell (const char *text)
 {
+  const struct timeval longest = {.tv_sec = LONGEST_S};
+  const int flags = MSG_NOSIGNAL | (is_said_once (text) ? 0 : MSG_DONTWAIT);
   struct sockaddr_un address;
   socklen_t size = manager_address (&address);
   if (size == 0)
     return;
-  int fd = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int fd = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0)
     return;
+  (void)setsockopt (fd, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);
   /* If the service manager is gone, the service continues without it. */
-  (void)sendto (fd, text, strlen (text), MSG_NOSIGNAL, (const struct sockaddr *)&address, size);
+  (void)sendto (fd, text, strlen (text), flags, (const struct sockaddr *)&address, size);
   close (fd);
 }
 

@@ -127,6 +127,34 @@ MUSTER_TEST (Notify, waits_for_nobody)
   EXPECT_RECEIVED (&manager, "WATCHDOG=1");
 }
 
+static gpointer
+say_ready (gpointer data G_GNUC_UNUSED)
+{
+  muster_notify ("READY=1");
+  return NULL;
+}
+
+/* A manager hears it once: its queue may be full at that moment. */
+MUSTER_TEST (Notify, waits_until_the_manager_can_hear_that_it_is_ready)
+{
+  g_auto (Manager) manager = manager_start ();
+  for (int i = 0; i < 10000; i++)
+    muster_notify ("WATCHDOG=1");
+  GThread *thread = g_thread_new ("ready", say_ready, NULL);
+  g_usleep (100 * G_TIME_SPAN_MILLISECOND);
+
+  gboolean is_ready = FALSE;
+  for (int i = 0; i < 3000 && !is_ready; i++) {
+    g_autofree char *text = heard (&manager);
+    is_ready = g_strcmp0 (text, "READY=1") == 0;
+    if (text == NULL)
+      g_usleep (10 * G_TIME_SPAN_MILLISECOND);
+  }
+
+  MUSTER_EXPECT_TRUE (is_ready);
+  g_thread_join (thread);
+}
+
 MUSTER_TEST (Notify, knows_when_the_watchdog_wants_to_be_notified)
 {
   g_auto (Manager) manager = manager_start ();
