@@ -293,7 +293,7 @@ class EventTest(LogTest):
                            "--feed=x:0=@" + peer.fixture("digits_x.npy"), "--feed=y:0=@" + peer.fixture("digits_y.npy"),
                            "--steps=1000000000")
         server.expect('"event":"training"')
-        chief.signal(signal.SIGSTOP)
+        chief.stop()
         server.expect('"event":"chief-lost"')
         chief.end()
         self.stop(server)

@@ -97,8 +97,8 @@ class PreemptionTest(processes.TestCase):
                 self.directory = os.path.join(self.folder(), "run")  # the one before may have saved a later step
                 chief = self.chief("--grace=2s", master=target)
                 chief.expect('"durable_step":0,')
-                for process, number in ((server, signal.SIGSTOP), (chief, signal.SIGTERM))[::1 if stopped_first else -1]:
-                    process.signal(number)
+                for act in (server.stop, lambda: chief.signal(signal.SIGTERM))[::1 if stopped_first else -1]:
+                    act()
                 self.assertEqual(chief.wait(2 + processes.GRACE_SECONDS), PREEMPTED, chief.text())
                 if stopped_first: # otherwise it may have saved in time
                     self.assertIn("the last durable step is 0", self.events(chief)[-1]["preemption"])

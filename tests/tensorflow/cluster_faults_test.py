@@ -147,7 +147,7 @@ class Faults(peer.TestCase):
 
     def test_a_parameter_server_that_stands_still_costs_a_deadline(self):
         """Nothing but the time that a step takes tells of it."""
-        self.cluster.signal("ps:0", signal.SIGSTOP)
+        self.cluster.stop("ps:0")
         self.addCleanup(lambda: self.cluster.signal("ps:0", signal.SIGCONT))
         self.chief.ask()
         self.worker.ask()

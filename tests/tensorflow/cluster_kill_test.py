@@ -122,7 +122,7 @@ class Stops(cluster_gate.Job):
             with open("/proc/%d/task/%s/children" % (process.pid, thread), encoding="ascii") as children:
                 found += children.read().split()
         runtime = int(found[0])
-        os.kill(runtime, signal.SIGSTOP)
+        peer.stop(runtime)
         peer.await_true(lambda: process.send_signal(signal.SIGTERM) or process.poll() is not None, "it ends at once")
         self.assertEqual(process.returncode, 0)
         peer.await_true(lambda: not peer.is_running(runtime), "its runtime ends with it")

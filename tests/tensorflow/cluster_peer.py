@@ -60,6 +60,9 @@ class Cluster:
     def signal(self, name, number):
         self.processes[name].send_signal(number)
 
+    def stop(self, name):
+        peer.stop(self.processes[name].pid)
+
     def kill(self, name):
         process = self.processes.pop(name)
         process.kill()

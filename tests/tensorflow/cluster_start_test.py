@@ -146,7 +146,7 @@ class Missing(OnCluster):
         self.assertNotIn("worker:0 does not", said)
 
     def test_names_a_parameter_server_that_stands_still(self):
-        self.cluster.signal("ps:1", signal.SIGSTOP)
+        self.cluster.stop("ps:1")
         self.addCleanup(self.cluster.signal, "ps:1", signal.SIGCONT)
         for name, verb in ("chief:0", "prepare"), ("worker:0", "wait"):
             said = self.muster(name, verb, "--meta-graph=" + self.meta, "--timeout=8", code=2)

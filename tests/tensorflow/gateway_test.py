@@ -291,7 +291,7 @@ class Failing(peer.TestCase):
             self.assertEqual(another.run(self.y), 4.0)
 
     def test_a_master_that_hangs_runs_into_the_deadline(self):
-        self.master.signal(MASTER, signal.SIGSTOP)
+        self.master.stop(MASTER)
         with self.assertRaises(errors.DeadlineExceededError):
             self.session.run(self.y, options=v1.RunOptions(timeout_in_ms=500))
         self.master.signal(MASTER, signal.SIGCONT)

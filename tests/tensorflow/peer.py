@@ -149,6 +149,21 @@ def await_true(condition, what):
         time.sleep(0.01)
 
 
+def stop(pid):
+    """Returns when the process stands still: each of its threads goes on until the kernel has come to it."""
+    def stands():
+        try:
+            states = set()
+            for thread in os.listdir("/proc/%d/task" % pid):
+                with open("/proc/%d/task/%s/stat" % (pid, thread), encoding="ascii", errors="replace") as stat:
+                    states.add(stat.read().rpartition(") ")[2][0])
+            return states == {"T"}
+        except (FileNotFoundError, ProcessLookupError):  # a thread has ended
+            return False
+    os.kill(pid, signal.SIGSTOP)
+    await_true(stands, "it stands still")
+
+
 def enter_namespace(need):
     """Starts over in a network namespace of its own, with the loopback up, if the system gives one in which the command
     succeeds. IN_NAMESPACE is set there."""

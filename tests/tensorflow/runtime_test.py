@@ -285,7 +285,7 @@ class Runtime(peer.TestCase):
     def test_it_ends_with_its_parent_though_it_is_stopped(self):
         server = self.start("--master=tensorflow:" + ENVIRONMENT)
         pid = int(server.said(r"as process (\d+)\n")[0])
-        os.kill(pid, signal.SIGSTOP)
+        peer.stop(pid)
         server.process.kill()
         server.process.wait(SECONDS)
         await_end(pid)
