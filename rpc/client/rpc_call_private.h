@@ -90,7 +90,6 @@ MusterRpcClient *muster_rpc_client_new_over (grpc_channel *channel, const char *
 /* The channel: another one after certificate, key or authorities were replaced. Created on first
  * use, since gRPC's threads wake about five times a second. (transfer full) */
 MusterRpcChannel *muster_rpc_client_hold_channel (MusterRpcClient *self);
-gboolean muster_rpc_client_has_channel (MusterRpcClient *self);
 /* Another channel (transfer full). is_apart: it shares no connection with others. */
 MusterRpcChannel *muster_rpc_client_open_channel (MusterRpcClient *self, gboolean is_apart);
 gboolean muster_rpc_client_is_connected (MusterRpcClient *self);

@@ -61,6 +61,9 @@ GBytes *muster_rpc_client_call (MusterRpcClient *self, const char *method, Muste
 void muster_rpc_client_send_and_forget (MusterRpcClient *self, const char *method,
                                         MusterRope *request, gint64 timeout_us);
 
+/* FALSE before the first call, which connects by itself. */
+gboolean muster_rpc_client_has_channel (MusterRpcClient *self);
+
 /* Returns whether a call could reach the server now. Without a connection it probes the server's
  * port (rpc/client/reach_probe_private.h). If the port accepts connections, it makes the channel
  * connect and waits for that, until deadline_us and at most a second. A server that accepts
