@@ -54,8 +54,10 @@ class Run:
 
 
 def temporaries(run):
-    """The saves of which something half written lies there: ".saving-0123abcd"."""
-    return {name[:16] for name in os.listdir(run.directory) if name.startswith(".saving-")}
+    """The saves of which something half written lies there: ".saving-0123abcd". An empty mark is of a chief that was killed
+    before it had named its host; only its age lets another remove it."""
+    return {name[:16] for name in os.listdir(run.directory)
+            if name.startswith(".saving-") and os.path.getsize(os.path.join(run.directory, name)) > 0}
 
 
 class KillSaverTest(processes.TestCase):
