@@ -127,10 +127,7 @@ class Healthy(TestCase):
 class Masters(TestCase):
     def nobody(self):
         """A target at which nobody listens, nor can."""
-        bound = socket.socket()
-        self.addCleanup(bound.close)
-        bound.bind(("127.0.0.1", 0))
-        return "grpc://127.0.0.1:%d" % bound.getsockname()[1]
+        return "grpc://127.0.0.1:%d" % peer.port_of(self.enterContext(peer.hold_port()))
 
     def test_no_server(self):
         target = self.nobody()

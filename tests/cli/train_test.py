@@ -175,8 +175,7 @@ class FailingDisk(Case):
         process = self.start(MUSTER, "train", *LOCAL, "--steps=1000000000", "--checkpoint-dir=" + self.run_dir,
                              "--save-every=1", "--save-blocking", "--json")
         self.read_event(process, "saved")
-        process.send_signal(signal.SIGSTOP)  # in between a save would make the directory again
-        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        peer.stop(process.pid)  # in between a save would make the directory again
         os.rename(self.run_dir, self.run_dir + "-away")
         with open(self.run_dir, "w", encoding="utf-8"):
             pass

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/gtest_shim.h"
+#include "tests/held_port.h"
 #include "tests/rpc/echo.h"
 
 #include <string.h>
@@ -249,26 +250,10 @@ MUSTER_TEST (RpcCall, takes_a_deadline_of_0_for_one_that_has_passed)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
 }
 
-/* A port on which nobody listens, and which nobody else is given while the socket has it. */
-static GSocket *
-hold_dead_address (char **address)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GSocketAddress) any = g_inet_socket_address_new_from_string ("127.0.0.1", 0);
-  GSocket *socket =
-      g_socket_new (G_SOCKET_FAMILY_IPV4, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, NULL);
-  MUSTER_EXPECT_TRUE (g_socket_bind (socket, any, FALSE, &error));
-  MUSTER_EXPECT_NO_ERROR (error);
-  g_autoptr (GSocketAddress) bound = g_socket_get_local_address (socket, NULL);
-  *address = g_strdup_printf ("127.0.0.1:%u",
-                              g_inet_socket_address_get_port (G_INET_SOCKET_ADDRESS (bound)));
-  return socket;
-}
-
 MUSTER_TEST (RpcCall, without_a_server_is_unavailable_at_once)
 {
   g_autofree char *address = NULL;
-  g_autoptr (GSocket) held = hold_dead_address (&address);
+  g_autoptr (GSocket) held = test_hold_port (&address);
   g_autoptr (MusterRpcClient) client = muster_rpc_client_new (address, NULL);
   g_autoptr (GError) error = NULL;
   MusterRpcOptions options = echo_options ();
@@ -282,7 +267,7 @@ MUSTER_TEST (RpcCall, without_a_server_is_unavailable_at_once)
 MUSTER_TEST (RpcCall, that_waits_for_a_server_says_that_it_was_not_connected)
 {
   g_autofree char *address = NULL;
-  g_autoptr (GSocket) held = hold_dead_address (&address);
+  g_autoptr (GSocket) held = test_hold_port (&address);
   g_autoptr (MusterRpcClient) client = muster_rpc_client_new (address, NULL);
   g_autoptr (GError) error = NULL;
   MusterRpcOptions options = echo_options_for (200 * MUSTER_MILLISECOND);
@@ -300,7 +285,7 @@ MUSTER_TEST (RpcCall, that_waits_for_a_server_reaches_one_that_comes_later)
   g_auto (Echo) f = {0};
   echo_start (&f);
   g_autofree char *address = NULL;
-  g_autoptr (GSocket) held = hold_dead_address (&address);
+  g_autoptr (GSocket) held = test_hold_port (&address);
   g_clear_pointer (&f.client, muster_rpc_client_unref);
   f.client = muster_rpc_client_new (address, NULL);
   g_autoptr (GError) error = NULL;

@@ -2,6 +2,7 @@
 #include "engine/session/local_master.h"
 #include "session/cluster/cluster_spec_private.h"
 #include "session/manager.h"
+#include "tests/held_port.h"
 #include "tests/server/served.h"
 
 #include <gio/gio.h>
@@ -439,16 +440,9 @@ MUSTER_TEST (OnServer, a_chief_begins_again_when_its_master_is_reset)
 static GSocket *
 hold_port (guint16 *port)
 {
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GInetAddress) loopback = g_inet_address_new_loopback (G_SOCKET_FAMILY_IPV4);
-  g_autoptr (GSocketAddress) any = g_inet_socket_address_new (loopback, 0);
-  GSocket *socket =
-      g_socket_new (G_SOCKET_FAMILY_IPV4, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, &error);
-
-  if (socket == NULL || !g_socket_bind (socket, any, FALSE, &error))
-    g_error ("No port to be had: %s", error->message);
-  g_autoptr (GSocketAddress) taken = g_socket_get_local_address (socket, NULL);
-  *port = g_inet_socket_address_get_port (G_INET_SOCKET_ADDRESS (taken));
+  g_autofree char *address = NULL;
+  GSocket *socket = test_hold_port (&address);
+  *port = (guint16)atoi (strchr (address, ':') + 1);
   return socket;
 }
 
